@@ -14,8 +14,7 @@ from typing import Any
 from groupstorm.problems import InputError
 from groupstorm.report.story import Selection, story
 from groupstorm.simulation.clock import virtual_clocks
-from groupstorm.simulation.errors import Stuck
-from groupstorm.simulation.loop import MICROSECONDS, VirtualLoop
+from groupstorm.simulation.loop import MICROSECONDS, Stuck, VirtualLoop
 from groupstorm.simulation.network import Network
 from groupstorm.simulation.schedule import Kind, Latencies, Schedule, drawn, parse
 from groupstorm.simulation.world import SimulatedBroker, World

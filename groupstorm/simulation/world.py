@@ -8,9 +8,8 @@ from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, NoReturn, TypeVar
 
 from groupstorm.problems import InputError
-from groupstorm.simulation.errors import SimulationError
 from groupstorm.simulation.instances import Instance, Process, Service
-from groupstorm.simulation.loop import MICROSECONDS, VirtualLoop
+from groupstorm.simulation.loop import MICROSECONDS, SimulationError, VirtualLoop
 from groupstorm.simulation.network import Network
 from groupstorm.simulation.schedule import Happening, Kind
 from groupstorm.testing.arguments import seconds, text

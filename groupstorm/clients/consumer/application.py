@@ -24,7 +24,7 @@ from groupstorm.clients.consumer.errors import (
     RebalanceInProgress,
     time_limit,
 )
-from groupstorm.clients.consumer.fetch_buffer import FetchBuffer
+from groupstorm.clients.consumer.records import FetchBuffer
 from groupstorm.clients.error_tables import COMMIT_RETRIED
 from groupstorm.clients.operations import CallbackKind, Disconnected, RunCallback
 from groupstorm.clients.requests import offset_fetch

@@ -25,12 +25,11 @@ from groupstorm.clients.consumer.errors import (
     NotAssigned,
     time_limit,
 )
-from groupstorm.clients.consumer.fetch_buffer import FetchBuffer
 from groupstorm.clients.consumer.fetcher import Fetcher, LogOffsets, OffsetAndTimestamp
-from groupstorm.clients.consumer.records import ConsumerRecord
+from groupstorm.clients.consumer.records import ConsumerRecord, FetchBuffer
 from groupstorm.clients.consumer.settings import Options, read_settings
-from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.operations import RunCallback
+from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.clients.wire.consumer import WireConsumer, monotonic_us
 from groupstorm.clients.wire.logs import OffsetReset
 from groupstorm.clients.wire.parts import ApplicationBehaviour, OnEvent

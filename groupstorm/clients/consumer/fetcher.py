@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.consumer.errors import ConsumerError, FetchRefused, OffsetOutOfRange
-from groupstorm.clients.consumer.fetch_buffer import FetchBuffer
-from groupstorm.clients.consumer.records import AbortedRecords, Decoding, FetchedRecords
+from groupstorm.clients.consumer.records import AbortedRecords, Decoding, FetchBuffer, FetchedRecords
 from groupstorm.clients.wire.cluster import LeaderConnections
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.clients.wire.consumer import WireConsumer

@@ -1,13 +1,14 @@
 """A share consumer for asyncio (KIP-932): `ShareConsumer`.
 
 `groupstorm.clients.consumer_group.member.ShareGroupMember` decides on the membership, `sessions` on the
-requests to leaders, `held` on the records: there is no clock and no socket in them. `driver` runs them over
-TCP.
+requests to leaders, `records` on the records: there is no clock and no socket in them. `driver` runs them
+over TCP.
 """
 
 from __future__ import annotations
 
-from groupstorm.clients.share.acknowledgements import (
+from groupstorm.clients.share.consumer import ShareConsumer
+from groupstorm.clients.share.records import (
     AcknowledgementRefused,
     AcknowledgeType,
     ImplicitMode,
@@ -15,7 +16,6 @@ from groupstorm.clients.share.acknowledgements import (
     NotHeld,
     Woken,
 )
-from groupstorm.clients.share.consumer import ShareConsumer
 
 __all__ = [
     "AcknowledgeType",

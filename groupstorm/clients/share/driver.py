@@ -25,8 +25,7 @@ from groupstorm.clients.operations import (
     RunCallback,
     SendHeartbeat,
 )
-from groupstorm.clients.share.acknowledgements import Acknowledgements, SharePartition
-from groupstorm.clients.share.held import HeldRecords, Source
+from groupstorm.clients.share.records import Acknowledgements, HeldRecords, SharePartition, Source
 from groupstorm.clients.share.requests import (
     api_of,
     fetched_partitions,

@@ -12,8 +12,8 @@ from typing import Any
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.operations import Disconnected
+from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.clients.wire.classic_driver import ClassicDriver
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink, RequestObserver

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from groupstorm.clients.group_protocol import GroupProtocol
+from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.clients.streams.state import StateDirectory
 from groupstorm.storms.streams.application import StreamsApplication
 from groupstorm.storms.streams.application_settings import client_tags, rack_of, thread_config

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.group_protocol import GroupProtocol
+from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.storms.runs.scenario_host import Process
 from groupstorm.storms.scenario.topics import topic_names
 from groupstorm.storms.world.consumer import VirtualConsumer

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.group_protocol import GroupProtocol
+from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.problems import InputError
 from groupstorm.storms.live.real_clients.java_program import java_command
 from groupstorm.storms.scenario.randomness import DRAW_SPAN, Distribution
