@@ -43,42 +43,32 @@ class OffsetAndTimestamp(NamedTuple):
     timestamp: int
 
 
-class LogOffsets:
-    """Asks until every partition's leader has answered; the caller sets the time limit."""
+async def find_offsets(
+    member: WireConsumer, asked: Mapping[TopicPartition, int], read_committed: bool
+) -> dict[TopicPartition, OffsetAndTimestamp]:
+    """Partition -> milliseconds, or `OffsetReset`'s: ask until every partition's leader has answered.
 
-    def __init__(self, member: WireConsumer, read_committed: bool) -> None:
-        self._member = member
-        self._read_committed = read_committed
-
-    async def find(self, asked: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetAndTimestamp]:
-        """Partition -> milliseconds, or `OffsetReset`'s. Raises FetchRefused."""
-        found: dict[TopicPartition, OffsetAndTimestamp] = {}
-        retries = Retries(self._member.config.retry_backoff_ms)
-        while True:
-            missing = {partition: at for partition, at in asked.items() if partition not in found}
-            for node_id, led in by_leader(self._member.cluster, missing).items():
-                try:
-                    found.update(await self._ask(node_id, led))
-                except ConnectionLost:
-                    continue  # its partitions stay missing
-            if found.keys() >= asked.keys():
-                return found
-            self._member.refresh_topics()
-            await retries.pause()
-
-    async def _ask(
-        self, node_id: int, asked: Mapping[TopicPartition, int]
-    ) -> dict[TopicPartition, OffsetAndTimestamp]:
-        timeout_ms = self._member.config.request_timeout_ms
-        found = {}
-        for partition, error, offset, timestamp in await ask_leader(
-            self._member.cluster, node_id, asked, self._read_committed, timeout_ms
-        ):
-            if error is Error.NONE:
-                found[partition] = OffsetAndTimestamp(offset, timestamp)
-            elif error not in LEADER_MOVED:
-                raise FetchRefused(partition, error.name)
-        return found
+    The caller sets the time limit. Raises FetchRefused.
+    """
+    cluster, timeout_ms = member.cluster, member.config.request_timeout_ms
+    found: dict[TopicPartition, OffsetAndTimestamp] = {}
+    retries = Retries(member.config.retry_backoff_ms)
+    while True:
+        missing = {partition: at for partition, at in asked.items() if partition not in found}
+        for node_id, led in by_leader(cluster, missing).items():
+            try:
+                listed = await ask_leader(cluster, node_id, led, read_committed, timeout_ms)
+            except ConnectionLost:
+                continue  # its partitions stay missing
+            for partition, error, offset, timestamp in listed:
+                if error is Error.NONE:
+                    found[partition] = OffsetAndTimestamp(offset, timestamp)
+                elif error not in LEADER_MOVED:
+                    raise FetchRefused(partition, error.name)
+        if found.keys() >= asked.keys():
+            return found
+        member.refresh_topics()
+        await retries.pause()
 
 
 _Plan = dict[TopicPartition, Position]
@@ -104,7 +94,6 @@ class Fetcher:
         member: WireConsumer,
         settings: FetchSettings,
         buffer: FetchBuffer,
-        log_offsets: LogOffsets,
         on_records: Callable[[], None],
         on_problem: Callable[[ConsumerError], None],
     ) -> None:
@@ -113,11 +102,11 @@ class Fetcher:
         self._cluster = member.cluster
         self._settings = settings
         self._buffer = buffer
-        self._log_offsets = log_offsets
         self._on_records = on_records
         self._on_problem = on_problem
         self._changes = ChangeNotifier()
         self._busy: set[int] = set()
+        self._read_committed = settings.decoding.read_committed
         self._connections = LeaderConnections(member.cluster)
 
     def wake(self) -> None:
@@ -154,8 +143,7 @@ class Fetcher:
         try:
             connection = await self._connections.to(node_id)
             timeout_ms = self._config.request_timeout_ms + self._settings.sizes.max_wait_ms
-            read_committed = self._settings.decoding.read_committed
-            build = fetch_request(self._cluster, plan, self._settings.sizes, read_committed)
+            build = fetch_request(self._cluster, plan, self._settings.sizes, self._read_committed)
             answer = await connection.ask(FETCH, FETCH.highest, build, timeout_ms)
             settled = await self._take(answer, plan)
         except ConnectionLost:
@@ -206,7 +194,7 @@ class Fetcher:
             self._on_problem(OffsetOutOfRange(partition, refused))
             return False
         try:
-            found = await self._log_offsets.find({partition: int(reset)})
+            found = await find_offsets(self._member, {partition: int(reset)}, self._read_committed)
         except FetchRefused as problem:
             self._on_problem(problem)
             return False
