@@ -22,7 +22,6 @@ from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.consumer_group.timing import CommitAttempts
 from groupstorm.clients.operations import (
     Disconnected,
-    HeartbeatRequest,
     HeartbeatResponse,
     RefreshTopics,
     SendHeartbeat,
@@ -38,79 +37,21 @@ Partitions = Mapping[UUID, tuple[int, ...]]
 _UNCHANGED_MS = -1
 
 
-class HeartbeatFields:
-    """Chooses the fields of a heartbeat (ConsumerHeartbeatRequestManager.HeartbeatState).
-
-    A heartbeat that joins carries everything, a later one what has changed since the one before. After an
-    error or a lost connection the next one carries everything again, apart from the rack, which only a join
-    carries. What other client libraries do is in their profiles.
-    """
-
-    __slots__ = ("_assignment", "_assignor", "_config", "_member_id", "_regex", "_timeout_ms", "_topics")
-
-    def __init__(self, config: ConsumerConfig, member_id: str) -> None:
-        self._config = config
-        self._member_id = member_id
-        self.forget()
-
-    @property
-    def forgotten(self) -> bool:
-        """Whether the next heartbeat carries everything, and its answer tells the whole assignment."""
-        return self._topics is None
-
-    def forget(self) -> None:
-        self._timeout_ms = _UNCHANGED_MS
-        self._topics: frozenset[str] | None = None
-        self._regex: str | None = None
-        self._assignor: str | None = None
-        self._assignment: LocalAssignment[Partitions] | None = None
-
-    def heartbeat(
-        self, epoch: int, subscription: Subscription, owned: LocalAssignment[Partitions], joins: bool
-    ) -> ConsumerGroupHeartbeat:
-        """The next heartbeat. It counts as sent."""
-        config, profile = self._config, self._config.profile
-        if epoch < 0 and not profile.tells_when_leaving:
-            subscription, owned = (
-                Subscription(self._topics or frozenset(), self._regex),
-                self._assignment or owned,
-            )
-        is_full = joins or self.forgotten
-        timeout_ms = config.rebalance_timeout_ms
-        tells_timeout = joins or timeout_ms != self._timeout_ms
-        tells_topics = joins or subscription.topics != self._topics
-        regex_changed = subscription.regex != self._regex
-        # an expression that is gone is told as an empty one
-        tells_regex = regex_changed or (joins and subscription.regex is not None)
-        tells_regex |= is_full and profile.tells_empty_regex
-        tells_assignor = joins or config.group_remote_assignor != self._assignor
-        tells_owned = joins or owned != self._assignment
-        self._timeout_ms = timeout_ms
-        self._topics, self._regex = subscription.topics, subscription.regex
-        self._assignor = config.group_remote_assignor
-        self._assignment = owned
-        return ConsumerGroupHeartbeat(
-            config.group_id,
-            self._member_id,
-            epoch,
-            config.group_instance_id,
-            config.client_rack if joins else None,
-            timeout_ms if tells_timeout else _UNCHANGED_MS,
-            tuple(sorted(subscription.topics)) if tells_topics else None,
-            (subscription.regex or "") if tells_regex else None,
-            config.group_remote_assignor if tells_assignor else None,
-            tuple(sorted(owned.assigned.items())) if tells_owned else None,
-            client_id=config.client_id,
-        )
-
-
 class ConsumerGroupMember(HeartbeatingMember[Partitions]):
     """One consumer's membership in a consumer group (KIP-848).
 
     ``topic_names``: the names of the topic ids that the client knows now.
     """
 
-    __slots__ = ("_fields", "_names", "_topic_names")
+    __slots__ = (
+        "_names",
+        "_told",
+        "_told_assignor",
+        "_told_regex",
+        "_told_timeout_ms",
+        "_told_topics",
+        "_topic_names",
+    )
 
     def __init__(
         self,
@@ -121,13 +62,13 @@ class ConsumerGroupMember(HeartbeatingMember[Partitions]):
         now_ms: int,
     ) -> None:
         super().__init__(config, member_id, {}, has_positions, now_ms)
-        self._fields = HeartbeatFields(config, member_id)
         self._topic_names = topic_names
         self._names: dict[UUID, str] = {}
+        self._forget()
 
     @property
     def missed_an_answer(self) -> bool:
-        return self._fields.forgotten
+        return self._told_topics is None
 
     @property
     def assigned_topic_ids(self) -> frozenset[UUID]:
@@ -136,11 +77,53 @@ class ConsumerGroupMember(HeartbeatingMember[Partitions]):
 
     # -- heartbeats ------------------------------------------------------------------------------
 
-    def _heartbeat_fields(self, epoch: int, joins: bool) -> HeartbeatRequest:
-        return self._fields.heartbeat(epoch, self._subscription, self._current, joins)
-
     def _forget(self) -> None:
-        self._fields.forget()
+        self._told_timeout_ms = _UNCHANGED_MS
+        self._told_topics: frozenset[str] | None = None
+        self._told_regex: str | None = None
+        self._told_assignor: str | None = None
+        self._told: LocalAssignment[Partitions] | None = None
+
+    def _heartbeat_fields(self, epoch: int, joins: bool) -> ConsumerGroupHeartbeat:
+        """A join carries everything, a later heartbeat what has changed (HeartbeatState.buildRequestData).
+
+        After an error or a lost connection the next heartbeat carries everything again, apart from the rack,
+        which only a join carries. What other client libraries do is in their profiles.
+        """
+        subscription, owned = self._subscription, self._current
+        config, profile = self._config, self._config.profile
+        if epoch < 0 and not profile.tells_when_leaving:
+            subscription, owned = (
+                Subscription(self._told_topics or frozenset(), self._told_regex),
+                self._told or owned,
+            )
+        is_full = joins or self.missed_an_answer
+        timeout_ms = config.rebalance_timeout_ms
+        tells_timeout = joins or timeout_ms != self._told_timeout_ms
+        tells_topics = joins or subscription.topics != self._told_topics
+        regex_changed = subscription.regex != self._told_regex
+        # an expression that is gone is told as an empty one
+        tells_regex = regex_changed or (joins and subscription.regex is not None)
+        tells_regex |= is_full and profile.tells_empty_regex
+        tells_assignor = joins or config.group_remote_assignor != self._told_assignor
+        tells_owned = joins or owned != self._told
+        self._told_timeout_ms = timeout_ms
+        self._told_topics, self._told_regex = subscription.topics, subscription.regex
+        self._told_assignor = config.group_remote_assignor
+        self._told = owned
+        return ConsumerGroupHeartbeat(
+            config.group_id,
+            self.member_id,
+            epoch,
+            config.group_instance_id,
+            config.client_rack if joins else None,
+            timeout_ms if tells_timeout else _UNCHANGED_MS,
+            tuple(sorted(subscription.topics)) if tells_topics else None,
+            (subscription.regex or "") if tells_regex else None,
+            config.group_remote_assignor if tells_assignor else None,
+            tuple(sorted(owned.assigned.items())) if tells_owned else None,
+            client_id=config.client_id,
+        )
 
     def answered(self, sent: SendHeartbeat, response: HeartbeatResponse | Disconnected, now_ms: int) -> None:
         super().answered(sent, response, now_ms)
