@@ -10,6 +10,7 @@ from uuid import UUID
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.broker.broker import Broker
+from groupstorm.broker.connection import Connection
 from groupstorm.broker.log.batches import BatchError
 from groupstorm.broker.share.persister import share_key
 from groupstorm.broker.shell import Server
@@ -25,7 +26,7 @@ from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.problems import InputError
 from groupstorm.testing.arguments import listed, text
-from groupstorm.testing.faults import Fault, Faults, Interception, PausedBrokers, check_client
+from groupstorm.testing.faults import Fault, Faults, Interception, check_client
 from groupstorm.testing.groups import (
     NO_GROUP,
     GroupView,
@@ -63,9 +64,10 @@ class ServerControl:
         self._server = server
         self._conditions = Conditions()
         self._soon: asyncio.TimerHandle | None = None
-        self._paused = PausedBrokers(server)
+        self._paused: set[int] = set()
         self._interception = Interception(server, self.faults, self._conditions.look_again)
         server.intercept = self._interception
+        server.on_connection = self._pause_new
         server.add_observer(self._observe)
 
     def _observe(self, time_us: int, events: Sequence[Event]) -> None:
@@ -108,19 +110,31 @@ class ServerControl:
         return self._server.broker.state.cluster.groups.node_of(group)
 
     def pause(self, broker: int | None = None) -> None:
-        """One broker, or all, accept connections, read nothing and answer nothing."""
-        for node in self._nodes(broker):
-            self._paused.pause(node)
+        """One broker, or all, accept connections, read nothing and answer nothing. Time goes on: sessions may
+        end meanwhile.
+        """
+        nodes = self._nodes(broker)
+        self._paused.update(nodes)
+        for connection in self._server.connections.values():
+            if connection.node in nodes:
+                connection.pause()
 
     def resume(self, broker: int | None = None) -> None:
-        """One broker, or all, read and answer again."""
-        for node in self._nodes(broker):
-            self._paused.resume(node)
+        """One broker, or all, send the responses that they have held back, then read again."""
+        nodes = self._nodes(broker)
+        self._paused.difference_update(nodes)
+        for connection in tuple(self._server.connections.values()):
+            if connection.node in nodes:
+                connection.resume()
+
+    def _pause_new(self, connection: Connection) -> None:
+        if connection.node in self._paused:
+            connection.pause()
 
     @property
     def paused(self) -> list[int]:
         """The ids of the brokers that are paused."""
-        return sorted(self._paused.nodes)
+        return sorted(self._paused)
 
     def expire_member(self, group: str, member: str) -> str:
         """End the session of a member; ``member``: its member id, group.instance.id or client.id. Gives its
