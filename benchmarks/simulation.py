@@ -29,8 +29,8 @@ from types import FrameType
 from aiokafka import AIOKafkaConsumer
 
 from groupstorm.simulation import World
-from groupstorm.simulation.run_once import Options, Run, run_once
 from groupstorm.simulation.schedule import drawn
+from groupstorm.simulation.simulate import Options, Run, run_once
 
 PARTITIONS = 6
 INSTANCES = ("one", "two", "three")

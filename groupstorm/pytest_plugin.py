@@ -16,7 +16,7 @@ import pytest
 if TYPE_CHECKING:
     from groupstorm.simulation import World
     from groupstorm.testing import Broker
-    from groupstorm.testing.shared import SharedBrokers
+    from groupstorm.testing.real import SharedBrokers
 
 _MARKER = (
     "groupstorm(topics={name: partitions}, settings={kafka.option: value}, brokers=1, as_version='4.x',"
@@ -97,7 +97,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 @pytest.fixture(scope="session")
 def _groupstorm_shared_brokers() -> Iterator[SharedBrokers]:
     """Real brokers for all tests of the run; none is started before a test asks for it."""
-    from groupstorm.testing.shared import SharedBrokers
+    from groupstorm.testing.real import SharedBrokers
 
     shared = SharedBrokers()
     try:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from groupstorm.clients.group_protocol import GroupProtocol
-from groupstorm.clients.profiles import JAVA, ClientProfile
+from groupstorm.clients.profiles import JAVA, ClientProfile, GroupProtocol
 from groupstorm.problems import InputError
 
 

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from groupstorm.assignors.userdata import decode_subscription
-from groupstorm.clients.causes import REASONS, RejoinCause, needs_member_id
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.error_tables import (
     COORDINATOR_MOVED,
@@ -22,6 +21,9 @@ from groupstorm.clients.error_tables import (
     EXPECTED_OF_JOIN,
     EXPECTED_OF_SYNC,
     GENERATION_RESET,
+    REASONS,
+    RejoinCause,
+    needs_member_id,
 )
 from groupstorm.clients.operations import Disconnected
 from groupstorm.coordinator.errors import NO_ERROR, REBALANCE_IN_PROGRESS, Error

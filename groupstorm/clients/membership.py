@@ -14,12 +14,14 @@ from typing import Any, Final
 from groupstorm.assignors.contract import COOPERATIVE, EAGER, Assignor, RebalanceProtocol
 from groupstorm.assignors.userdata import Assignment, TopicPartition, decode_assignment
 from groupstorm.clients import requests
-from groupstorm.clients.causes import CLOSING, REASONS, RejoinCause
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.error_tables import (
+    CLOSING,
     COMMIT_RETRIED,
+    REASONS,
     RETRIED_AFTER_BACKOFF,
     RETRIED_AT_ONCE,
+    RejoinCause,
 )
 from groupstorm.clients.member_session import (
     COMPLETING_REBALANCE,

@@ -1,4 +1,4 @@
-"""The differences between client libraries as members: defaults, fields of requests, times.
+"""The protocols of groups, and the differences between client libraries: defaults, fields of requests, times.
 
 One profile per library, read from its source at the version that the profile names, and compared with
 recordings of the real library (`tests/client_profiles`). A field that a profile leaves out is as in Kafka's
@@ -9,13 +9,54 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Any, Final
 
-from groupstorm.clients.causes import CLOSING, NEEDS_MEMBER_ID, REASONS, RejoinCause
-from groupstorm.clients.group_protocol import OF_CONSUMERS, GroupProtocol
+from groupstorm.clients.error_tables import CLOSING, NEEDS_MEMBER_ID, REASONS, RejoinCause
 from groupstorm.problems import InputError
 from groupstorm.wording import listed
+
+
+class GroupProtocol(StrEnum):
+    """group.protocol of a client: who assigns partitions or tasks."""
+
+    #: A member of the group does (JoinGroup, SyncGroup, Heartbeat).
+    CLASSIC = "classic"
+    #: The broker does (ConsumerGroupHeartbeat, KIP-848).
+    CONSUMER = "consumer"
+    #: The broker does, to threads of Kafka Streams (StreamsGroupHeartbeat, KIP-1071).
+    STREAMS = "streams"
+    #: The broker does, each partition to several consumers (ShareGroupHeartbeat, KIP-932).
+    SHARE = "share"
+
+
+#: The protocols of plain consumers.
+OF_CONSUMERS = (GroupProtocol.CLASSIC, GroupProtocol.CONSUMER)
+
+
+#: The settings that a consumer refuses if they are given (ConsumerConfig.checkUnsupportedConfigsPostProcess,
+#: 4.3.1), by protocol, and what to do instead.
+_REFUSED: Mapping[GroupProtocol, Mapping[str, str]] = {
+    GroupProtocol.CLASSIC: {
+        "group.remote.assignor": "leave it out, and set partition.assignment.strategy",
+    },
+    GroupProtocol.CONSUMER: {
+        "partition.assignment.strategy": "leave it out, and set group.remote.assignor",
+        "heartbeat.interval.ms": "leave it out: the broker has group.consumer.heartbeat.interval.ms",
+        "session.timeout.ms": "leave it out: the broker has group.consumer.session.timeout.ms",
+    },
+}
+
+
+def refuse_settings(protocol: GroupProtocol, given: Mapping[str, object]) -> None:
+    """Raise InputError if a consumer that speaks ``protocol`` refuses one of the settings that are given.
+
+    ``given``: Kafka's names -> values, without defaults.
+    """
+    for name, remedy in _REFUSED[protocol].items():
+        if name in given:
+            raise InputError(f"{name}: {given[name]} cannot be set with group.protocol={protocol}: {remedy}")
+
 
 #: A poll() that returns everything that the client has fetched.
 ALL_FETCHED: Final = 2**31 - 1

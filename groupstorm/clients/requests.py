@@ -10,9 +10,8 @@ from groupstorm.assignors.userdata import Assignment, TopicPartition
 from groupstorm.assignors.userdata.consumer_protocol import write_subscription
 from groupstorm.assignors.userdata.sticky import encode_sticky
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.member_session import Generation
-from groupstorm.clients.profiles import ClientProfile, CooperativeUserData
+from groupstorm.clients.profiles import ClientProfile, CooperativeUserData, GroupProtocol
 from groupstorm.coordinator.messages import (
     NO_GENERATION,
     CommittedOffset,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groupstorm.simulation.errors import InstanceFailed, NotSimulated, SimulationError, Stuck
+from groupstorm.simulation.loop import InstanceFailed, NotSimulated, SimulationError, Stuck
 from groupstorm.simulation.schedule import Kind
 from groupstorm.simulation.simulate import ScheduleFailed, simulate
 from groupstorm.simulation.world import ConditionTimeout, World

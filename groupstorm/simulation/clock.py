@@ -16,7 +16,7 @@ from typing import Any
 from unittest.mock import patch
 from zlib import crc32
 
-from groupstorm.simulation.errors import not_simulated
+from groupstorm.simulation.loop import not_simulated
 from groupstorm.storms.scenario.randomness import Stream
 
 #: When a simulation begins, in seconds since 1970: 2026-01-01 00:00 UTC.

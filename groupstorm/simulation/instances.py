@@ -9,8 +9,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Protocol
 
 from groupstorm.problems import InputError
-from groupstorm.simulation.errors import InstanceFailed, SimulationError
-from groupstorm.simulation.loop import OWNER, VirtualLoop
+from groupstorm.simulation.loop import OWNER, InstanceFailed, SimulationError, VirtualLoop
 from groupstorm.simulation.network import Network
 
 #: The service of an instance: a coroutine function, and its arguments.

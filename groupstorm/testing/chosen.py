@@ -12,8 +12,7 @@ from groupstorm.clients.wire.security import read_client_properties
 from groupstorm.problems import InputError
 from groupstorm.testing.broker import BrokerUnderTest
 from groupstorm.testing.emulated import EmulatedBroker
-from groupstorm.testing.real import RealBroker
-from groupstorm.testing.shared import SharedBrokers
+from groupstorm.testing.real import RealBroker, SharedBrokers
 
 #: The arguments of a marker: for every kind of broker, and for the emulator only.
 EVERYWHERE = ("topics", "settings")

@@ -31,8 +31,7 @@ from groupstorm.testing.arguments import (
 from groupstorm.testing.broker import BrokerUnderTest
 from groupstorm.testing.control import ControlServer
 from groupstorm.testing.faults import ArmedFault, Fault
-from groupstorm.testing.groups import GroupUnderTest, GroupView, LockedRecords, Wanted
-from groupstorm.testing.lag import Progress
+from groupstorm.testing.groups import GroupUnderTest, GroupView, LockedRecords, Progress, Wanted
 from groupstorm.testing.server_control import ServerControl, TimedEvent
 from groupstorm.testing.waiting import WaitFuture
 

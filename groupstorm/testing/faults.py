@@ -1,4 +1,4 @@
-"""Faults: which request goes wrong, and how. Only decisions from bytes; `interception` carries them out.
+"""Faults: which request goes wrong, and how. A decision needs only bytes; `Interception` carries it out.
 
 A fault waits for requests of one API, perhaps of one group or one client only, and takes the next ones. A
 test that has armed one counts its requests, waits for them, or cancels it.
@@ -6,16 +6,19 @@ test that has armed one counts its requests, waits for them, or cancels it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 from groupstorm.broker.apis import APIS
+from groupstorm.broker.shell import Server
+from groupstorm.broker.surface import Peer
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError, did_you_mean
-from groupstorm.protocol.codec import decoder, request_type
+from groupstorm.protocol.codec import CodecError, decoder, request_type
 from groupstorm.protocol.headers import peek, read_header
-from groupstorm.testing.arguments import number, optional_text, text
+from groupstorm.testing.arguments import listed, number, optional_text, text
 from groupstorm.testing.waiting import DEFAULT_TIMEOUT_S, WaitFuture, until, wait
 
 #: The longest delay of a request.
@@ -146,6 +149,15 @@ class Faults:
         return None
 
 
+def check_client(client_id: object, known: Collection[str]) -> None:
+    """Raise InputError for a client that is not among those that have sent a request."""
+    if optional_text("client_id", client_id) is not None and client_id not in known:
+        raise InputError(
+            f"client_id: {client_id!r}: no client of that name has sent a request; "
+            f"those that have: {listed(known)}"
+        )
+
+
 def error_named(name: str) -> Error:
     """Kafka's error of that name. Raises InputError."""
     if text("error", name) not in Error.__members__ or name == Error.NONE.name:
@@ -259,3 +271,66 @@ class ArmedFault:
 
     def __repr__(self) -> str:
         return repr(self._fault)
+
+
+#: Behind API key, version and correlation id of a request.
+_CLIENT_ID_AT = 8
+#: The number of client ids that are remembered, the first ones.
+CLIENT_IDS_KEPT = 10_000
+
+
+class Interception:
+    """A server's `intercept`. It calls ``on_hit`` when a fault has taken a request."""
+
+    def __init__(self, server: Server, faults: Faults, on_hit: Callable[[], None]) -> None:
+        self._server = server
+        self._faults = faults
+        self._on_hit = on_hit
+        #: The client ids of all requests so far.
+        self.client_ids: set[str] = set()
+        #: By connection: its last client id, as it is in a request, with its length.
+        self._seen: dict[int, bytes] = {}
+
+    def __call__(self, number: int, peer: Peer, frame: bytes) -> bool:
+        """Whether a fault has taken the request. The broker refuses a request that cannot be read."""
+        if not self._faults.waiting and frame.startswith(self._seen.get(number, b"-"), _CLIENT_ID_AT):
+            return False  # as with the last request of the connection
+        try:
+            seen = read_seen(frame, self._faults)
+        except CodecError:
+            return False
+        if seen is None:
+            return False
+        connection = self._server.connections.get(number)
+        if connection is not None:
+            connection.client_id = seen.client_id
+            self._note(number, seen.client_id)
+            if len(self.client_ids) < CLIENT_IDS_KEPT:
+                self.client_ids.add(seen.client_id)
+        effect = self._faults.decide(seen)
+        match effect:
+            case None:
+                return False
+            case Delay(delay_ms):
+                loop = asyncio.get_running_loop()
+                loop.call_later(delay_ms / 1000, self._serve_late, number, peer, frame)
+            case Fail(error):
+                self._refuse(number, peer, frame, error)
+            case Disconnect() if connection is not None:
+                connection.close(f"a fault: the connection ends at a {seen.api} request")
+        self._on_hit()
+        return True
+
+    def _note(self, number: int, client_id: str) -> None:
+        encoded = client_id.encode()
+        if len(self._seen) >= CLIENT_IDS_KEPT:
+            self._seen.clear()
+        self._seen[number] = len(encoded).to_bytes(2, "big") + encoded
+
+    def _refuse(self, number: int, peer: Peer, frame: bytes, error: Error) -> None:
+        self._server.apply(lambda broker, now_ms: broker.refuse(number, peer, frame, error, now_ms))
+
+    def _serve_late(self, number: int, peer: Peer, frame: bytes) -> None:
+        if number in self._server.connections:
+            self._server.serve(number, peer, frame)
+            self._server.arm()

@@ -23,8 +23,7 @@ from groupstorm.problems import InputError
 from groupstorm.protocol.codec import CodecError, decoder, encoder, request_type, response_types
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.protocol.headers import read_header
-from groupstorm.testing.arguments import listed, optional_text
-from groupstorm.testing.faults import Delay, Disconnect, Fail, Fault, Faults, read_seen
+from groupstorm.testing.faults import Delay, Disconnect, Fail, Fault, Faults, check_client, read_seen
 from groupstorm.testing.waiting import Conditions, WaitFuture
 
 _HOST = "127.0.0.1"
@@ -71,11 +70,7 @@ class FaultProxy:
     def drop_connections(self, client_id: str | None = None) -> int:
         """Close the connections of a client, or all; gives how many. Raises InputError for a client that has
         never sent a request."""
-        if optional_text("client_id", client_id) is not None and client_id not in self._client_ids:
-            raise InputError(
-                f"client_id: {client_id!r}: no client of that name has sent a request; "
-                f"those that have: {listed(self._client_ids)}"
-            )
+        check_client(client_id, self._client_ids)
         dropped = [
             one for one in self._connections if client_id in (None, one.client_id) and not one.is_aborted
         ]

@@ -38,17 +38,77 @@ from groupstorm.testing.arguments import (
 )
 from groupstorm.testing.broker import BrokerUnderTest
 from groupstorm.testing.faults import ArmedFault, Fault
-from groupstorm.testing.groups import NO_GROUP, SHARE, GroupUnderTest, GroupView, Wanted
-from groupstorm.testing.lag import LogEnds, Progress, topics_of
+from groupstorm.testing.groups import (
+    NO_GROUP,
+    SHARE,
+    GroupUnderTest,
+    GroupView,
+    LogEnds,
+    Progress,
+    Wanted,
+    topics_of,
+)
 from groupstorm.testing.proxy import FaultProxy
 from groupstorm.testing.records import decoded
-from groupstorm.testing.shared import SharedBrokers
 from groupstorm.testing.viewed import (
     described_classic_group,
     described_consumer_group,
     described_share_group,
 )
 from groupstorm.testing.waiting import WaitFuture
+
+#: So many run at once: a test that needs other settings ends the one that was asked for least lately.
+BROKERS_MAX = 2
+
+_Key = tuple[str, str | None, tuple[tuple[str, str], ...]]
+
+
+class SharedBrokers:
+    """One broker per kind and settings, started when a test first asks for it; `stop` ends them all."""
+
+    def __init__(self) -> None:
+        self._thread = LoopThread("shared-brokers")
+        self._running: dict[_Key, tuple[RunningBroker, AsyncExitStack]] = {}
+        self._missing: dict[_Key, str] = {}
+
+    def get(self, kind: BrokerKind, settings: Mapping[str, str]) -> RunningBroker:
+        """Raises BrokerUnavailable, each time anew, without a second attempt, and InputError."""
+        key = (kind.name, kind.image, tuple(sorted(settings.items())))
+        if key in self._missing:
+            raise BrokerUnavailable(self._missing[key])
+        if not self._thread.is_running:
+            self._thread.start()
+        found = self._running.pop(key, None) or self._start(key, kind, settings)
+        self._running[key] = found
+        while len(self._running) > BROKERS_MAX:
+            self._end(next(iter(self._running)))
+        return found[0]
+
+    def _start(
+        self, key: _Key, kind: BrokerKind, settings: Mapping[str, str]
+    ) -> tuple[RunningBroker, AsyncExitStack]:
+        opened = AsyncExitStack()
+        opening = open_broker(kind, settings, lambda _events: None)
+        try:
+            return self._thread.run(opened.enter_async_context(opening)), opened
+        except BrokerUnavailable as problem:
+            self._missing[key] = str(problem)
+            raise
+
+    def _end(self, key: _Key) -> None:
+        _, opened = self._running.pop(key)
+        self._thread.run(opened.aclose())
+
+    def stop(self) -> None:
+        """End all of them."""
+        if not self._thread.is_running:
+            return
+        try:
+            while self._running:
+                self._end(next(iter(self._running)))
+        finally:
+            self._thread.stop()
+
 
 _CLIENT_ID = "groupstorm-testing"
 _REQUEST_TIMEOUT_MS = 30_000

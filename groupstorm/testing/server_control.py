@@ -10,6 +10,7 @@ from uuid import UUID
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.broker.broker import Broker
+from groupstorm.broker.connection import Connection
 from groupstorm.broker.log.batches import BatchError
 from groupstorm.broker.share.persister import share_key
 from groupstorm.broker.shell import Server
@@ -24,11 +25,17 @@ from groupstorm.coordinator.group_configs import check_group
 from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.problems import InputError
-from groupstorm.testing.arguments import listed, optional_text, text
-from groupstorm.testing.faults import Fault, Faults
-from groupstorm.testing.groups import NO_GROUP, GroupView, LockedRecords, MemberView, Wanted
-from groupstorm.testing.interception import Interception, PausedBrokers
-from groupstorm.testing.lag import LogEnds, Progress
+from groupstorm.testing.arguments import listed, text
+from groupstorm.testing.faults import Fault, Faults, Interception, check_client
+from groupstorm.testing.groups import (
+    NO_GROUP,
+    GroupView,
+    LockedRecords,
+    LogEnds,
+    MemberView,
+    Progress,
+    Wanted,
+)
 from groupstorm.testing.records import decoded
 from groupstorm.testing.viewed import classic_group, consumer_group, locked_records, share_group
 from groupstorm.testing.waiting import Conditions, WaitFuture
@@ -57,9 +64,10 @@ class ServerControl:
         self._server = server
         self._conditions = Conditions()
         self._soon: asyncio.TimerHandle | None = None
-        self._paused = PausedBrokers(server)
+        self._paused: set[int] = set()
         self._interception = Interception(server, self.faults, self._conditions.look_again)
         server.intercept = self._interception
+        server.on_connection = self._pause_new
         server.add_observer(self._observe)
 
     def _observe(self, time_us: int, events: Sequence[Event]) -> None:
@@ -81,8 +89,7 @@ class ServerControl:
 
         Raises InputError for a client that has never sent a request.
         """
-        if optional_text("client_id", client_id) is not None:
-            self._check_client(client_id)
+        check_client(client_id, self._interception.client_ids)
         dropped = [
             connection
             for connection in self._server.connections.values()
@@ -91,14 +98,6 @@ class ServerControl:
         for connection in dropped:
             connection.abort()
         return len(dropped)
-
-    def _check_client(self, client_id: str | None) -> None:
-        known = self._interception.client_ids
-        if client_id not in known:
-            raise InputError(
-                f"client_id: {client_id!r}: no client of that name has sent a request; "
-                f"those that have: {listed(known)}"
-            )
 
     def move_coordinator(self, group: str, broker: int | None = None) -> int:
         """See `Broker.move_coordinator`; gives the broker that coordinates the group from now on.
@@ -111,19 +110,31 @@ class ServerControl:
         return self._server.broker.state.cluster.groups.node_of(group)
 
     def pause(self, broker: int | None = None) -> None:
-        """One broker, or all, accept connections, read nothing and answer nothing."""
-        for node in self._nodes(broker):
-            self._paused.pause(node)
+        """One broker, or all, accept connections, read nothing and answer nothing. Time goes on: sessions may
+        end meanwhile.
+        """
+        nodes = self._nodes(broker)
+        self._paused.update(nodes)
+        for connection in self._server.connections.values():
+            if connection.node in nodes:
+                connection.pause()
 
     def resume(self, broker: int | None = None) -> None:
-        """One broker, or all, read and answer again."""
-        for node in self._nodes(broker):
-            self._paused.resume(node)
+        """One broker, or all, send the responses that they have held back, then read again."""
+        nodes = self._nodes(broker)
+        self._paused.difference_update(nodes)
+        for connection in tuple(self._server.connections.values()):
+            if connection.node in nodes:
+                connection.resume()
+
+    def _pause_new(self, connection: Connection) -> None:
+        if connection.node in self._paused:
+            connection.pause()
 
     @property
     def paused(self) -> list[int]:
         """The ids of the brokers that are paused."""
-        return sorted(self._paused.nodes)
+        return sorted(self._paused)
 
     def expire_member(self, group: str, member: str) -> str:
         """End the session of a member; ``member``: its member id, group.instance.id or client.id. Gives its

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import pytest
 
-from groupstorm.clients.group_protocol import GroupProtocol
-from groupstorm.clients.profiles import PROFILES
+from groupstorm.clients.profiles import PROFILES, GroupProtocol
 from tests.client_profiles.comparison import LATENESS_MS, TOLERANCE_MS, Row
 from tests.client_profiles.emulated import NAMES, emulate
 from tests.client_profiles.recording import GROUP_SESSIONS, Recording, Session, read

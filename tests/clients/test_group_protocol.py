@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.group_protocol import OF_CONSUMERS, GroupProtocol, refuse_settings
-from groupstorm.clients.profiles import PROFILES
+from groupstorm.clients.profiles import OF_CONSUMERS, PROFILES, GroupProtocol, refuse_settings
 from groupstorm.problems import InputError
 
 CONSUMER: Any = {"group_protocol": GroupProtocol.CONSUMER}

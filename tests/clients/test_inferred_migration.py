@@ -2,115 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from uuid import UUID
-
-from groupstorm.assignors.userdata import (
-    Subscription,
-    TopicPartition,
-    encode_assignment,
-    encode_subscription,
-)
-from groupstorm.clients.inferred_migration import InferredMigration
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import (
-    ConsumerGroupHeartbeat,
-    ConsumerGroupHeartbeatResponse,
-    Heartbeat,
-    HeartbeatResponse,
-    JoinGroup,
-    JoinGroupMember,
-    JoinGroupResponse,
-    LeaveGroup,
-    LeaveGroupResponse,
-    LeavingMember,
-    LeftMember,
-    SyncGroup,
-    SyncGroupResponse,
-)
 from groupstorm.trace.events import coordinator as events
-
-T = UUID(int=1)
-
-
-class Group:
-    """Members of both protocols; their ids are their names. The topic t has two partitions."""
-
-    def __init__(self, *, downgrades: bool = True) -> None:
-        self.emitted: list[events.Event] = []
-        self.inferred = InferredMigration(
-            "g", self.emitted.append, lambda: {T: "t"}, lambda: {"t": 2}, downgrades=downgrades
-        )
-
-    def told(self) -> list[str]:
-        """The events emitted since the last call: states by name and generation, other events by type."""
-        told = [
-            f"{event.state} {event.generation}"
-            if isinstance(event, events.GroupStateChanged)
-            else f"{event.cause} {event.generation}"
-            if isinstance(event, events.GroupConverted)
-            else type(event).__name__
-            for event in self.emitted
-        ]
-        self.emitted.clear()
-        return told
-
-    def join(
-        self,
-        name: str,
-        generation: int,
-        leader: str = "",
-        owned: Sequence[int] = (),
-        instance: str | None = None,
-        members: Sequence[str] = (),
-    ) -> None:
-        """``leader`` "": the response is that of a consumer group."""
-        metadata = encode_subscription(
-            Subscription(("t",), owned=tuple(TopicPartition("t", number) for number in owned))
-        )
-        request = JoinGroup("g", name, instance, 10_000, 60_000, "consumer", (("range", metadata),), 9, name)
-        self.inferred.request_sent(request)
-        listed = tuple(JoinGroupMember(one, None, b"") for one in members)
-        response = JoinGroupResponse(
-            Error.NONE, generation, name, leader, "consumer", "range", members=listed
-        )
-        self.inferred.response_received(request, response)
-
-    def sync(self, name: str, generation: int, *given: int) -> None:
-        request = SyncGroup("g", name, None, generation, "consumer", "range", (), 5, name)
-        data = encode_assignment([("t", number) for number in given])
-        self.inferred.response_received(request, SyncGroupResponse(Error.NONE, "consumer", "range", data))
-
-    def heartbeat(self, name: str, generation: int, error: Error) -> None:
-        self.inferred.response_received(
-            Heartbeat("g", name, None, generation, 4, name), HeartbeatResponse(error)
-        )
-
-    def leave(self, name: str) -> None:
-        self.inferred.response_received(
-            LeaveGroup("g", (LeavingMember(name),), 5, name),
-            LeaveGroupResponse(Error.NONE, (LeftMember(name, None, Error.NONE),)),
-        )
-
-    def beat(
-        self,
-        name: str,
-        epoch: int,
-        answered: int,
-        given: Sequence[int] | None = None,
-        owned: Sequence[int] | None = None,
-        instance: str | None = None,
-        error: Error = Error.NONE,
-    ) -> None:
-        """A heartbeat of the new protocol."""
-        told = None if owned is None else ((T, tuple(owned)),)
-        request = ConsumerGroupHeartbeat(
-            "g", name, epoch, instance, None, -1, None, None, None, told, client_id=name
-        )
-        self.inferred.request_sent(request)
-        assignment = None if given is None else {T: tuple(given)}
-        response = ConsumerGroupHeartbeatResponse(error, name, answered, 5_000, assignment)
-        self.inferred.response_received(request, response)
+from tests.clients.inferred import Group
 
 
 def alone(*, downgrades: bool = True) -> Group:
@@ -150,12 +44,8 @@ def test_the_first_heartbeat_upgrades_the_group() -> None:
 
 def test_a_classic_member_gives_a_partition_up_before_the_new_one_has_it() -> None:
     group = upgraded()
-    held = [
-        (event.member, event.generation, event.partitions)
-        for event in group.emitted
-        if isinstance(event, events.MemberReconciled)
-    ]
-    assert held == [
+    held = group.of(events.MemberReconciled)
+    assert [(event.member, event.generation, event.partitions) for event in held] == [
         ("c", 3, ()),
         ("a", 2, ("t-0", "t-1")),
         ("a", 2, ("t-0",)),
@@ -171,12 +61,12 @@ def test_a_joingroup_that_has_no_response_yet_gives_partitions_up() -> None:
     group.beat("c", 0, 3, (), ())
     group.join("a", 2, owned=(0, 1))
     group.emitted.clear()
-    metadata = encode_subscription(Subscription(("t",)))
-    protocols = (("range", metadata),)
-    group.inferred.request_sent(JoinGroup("g", "a", None, 10_000, 60_000, "consumer", protocols, 9, "a"))
+    group.asks("a")
     group.beat("c", 3, 3, (1,))
-    held = [event for event in group.emitted if isinstance(event, events.MemberReconciled)]
-    assert [(event.member, event.partitions) for event in held] == [("a", ()), ("c", ("t-1",))]
+    assert [(event.member, event.partitions) for event in group.of(events.MemberReconciled)] == [
+        ("a", ()),
+        ("c", ("t-1",)),
+    ]
 
 
 def test_the_last_member_of_the_new_protocol_leaves_and_the_others_rebalance() -> None:

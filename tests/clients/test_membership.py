@@ -9,7 +9,13 @@ from typing import Any
 
 import pytest
 
-from groupstorm.assignors.userdata import Subscription, encode_assignment, encode_subscription
+from groupstorm.assignors.userdata import (
+    Subscription,
+    TopicPartition,
+    decode_subscription,
+    encode_assignment,
+    encode_subscription,
+)
 from groupstorm.clients.operations import (
     AwaitPoll,
     Backoff,
@@ -20,7 +26,6 @@ from groupstorm.clients.operations import (
     PauseFetching,
     ResumeFetching,
     RunCallback,
-    Send,
     StopProcessing,
 )
 from groupstorm.clients.profiles import PROFILES
@@ -34,6 +39,18 @@ def joined(**settings: Any) -> ScriptedConsumer:
     consumer = ScriptedConsumer(**settings)
     consumer.join(T0)
     return consumer
+
+
+def of_topic(member_id: str, topic: str) -> JoinGroupMember:
+    return JoinGroupMember(member_id, None, encode_subscription(Subscription((topic,), None, (), -1), 3))
+
+
+def leading(member: JoinGroupMember, skips: bool = False, **settings: Any) -> ScriptedConsumer:
+    """It is the only member of a group that it leads, and has the JoinGroup response."""
+    leader = ScriptedConsumer(**settings)
+    leader.answer()
+    leader.answer(JOINED._replace(leader="c-1", skip_assignment=skips, members=(member,)))
+    return leader
 
 
 def test_a_member_commits_and_is_settled_only_between_rounds() -> None:
@@ -90,10 +107,7 @@ def test_the_leader_fetches_metadata_before_it_assigns_and_notices_changes_from_
     grows_while_assigning: bool,
 ) -> None:
     """Topics of other members come with the fetch: they are no news (updateGroupSubscription)."""
-    leader = ScriptedConsumer()
-    leader.answer()
-    other = encode_subscription(Subscription(("other",), None, (), -1), 3)
-    leader.answer(JOINED._replace(leader="c-1", members=(JoinGroupMember("c-2", None, other),)))
+    leader = leading(of_topic("c-2", "other"))
     leader.topics = {**leader.topics, "other": 2}
     leader.membership.metadata_refreshed()
     leader.membership.assignor_begins()
@@ -105,20 +119,6 @@ def test_the_leader_fetches_metadata_before_it_assigns_and_notices_changes_from_
     leader.answer()
     leader.membership.metadata_refreshed()
     assert leader.membership.rejoin_needed is grows_while_assigning
-
-
-@pytest.mark.parametrize(
-    ("settings", "leaves"),
-    [({}, True), ({"group_instance_id": "i"}, False),
-     ({"group_instance_id": "i", "leave_group_on_close": True}, True),
-     ({"leave_group_on_close": False}, False)],
-)  # fmt: skip
-def test_dynamic_members_leave_on_close_and_static_members_stay(
-    settings: dict[str, Any], leaves: bool
-) -> None:
-    consumer = ScriptedConsumer(enable_auto_commit=False, **settings)
-    consumer.join()
-    assert isinstance(consumer.close(), Send) is leaves
 
 
 def test_a_commit_looks_the_coordinator_up_if_it_has_moved_and_gives_up_if_it_is_refused() -> None:
@@ -154,3 +154,88 @@ def test_a_member_of_kafka_python_pauses_in_each_round_and_goes_on_once_after_it
         assert consumer.answer() == ResumeFetching((T0,))
         assert consumer.answer() == AwaitPoll()
         assert consumer.answer() == AwaitPoll(), "it fetches already"
+
+
+# -- which topics it watches: those of the whole group, its own, or those that match its pattern
+
+
+def test_a_leader_that_is_told_to_skip_its_plan_watches_the_topics_of_that_time() -> None:
+    consumer = leading(of_topic("c-1", "t"), skips=True, group_instance_id="i")
+    consumer.answer(synced(T0))
+    consumer.answer()
+    consumer.membership.metadata_refreshed()
+    assert consumer.causes() == ["first-join"]
+    consumer.topics = {"t": 4}
+    consumer.membership.metadata_refreshed()
+    assert consumer.causes()[-1] == "metadata-changed"
+
+
+def test_a_leader_whose_topics_grow_while_it_syncs_joins_again_when_the_round_is_over() -> None:
+    consumer = leading(of_topic("c-1", "t"))
+    consumer.membership.assignor_begins()
+    consumer.topics = {"t": 4}
+    consumer.membership.metadata_refreshed()
+    consumer.answer(())
+    consumer.answer(synced(T0))
+    consumer.answer()
+    assert consumer.causes() == ["first-join", "metadata-changed"]
+
+
+def test_a_member_that_leads_no_more_watches_no_topics() -> None:
+    consumer = leading(of_topic("c-1", "t"))
+    consumer.membership.assignor_begins()
+    consumer.answer(())
+    consumer.answer(synced(T0))
+    consumer.membership.heartbeat_answered(Error.REBALANCE_IN_PROGRESS, consumer.membership.generation)
+    consumer.join(T0)
+    assert not consumer.membership.is_leader
+    consumer.topics = {"t": 4}
+    consumer.membership.metadata_refreshed()
+    assert consumer.causes() == ["first-join", "group-rebalancing"]
+
+
+def test_every_librdkafka_member_watches_its_topics_from_the_joingroup_on() -> None:
+    consumer = ScriptedConsumer(profile=PROFILES["librdkafka"])
+    consumer.join(T0)
+    consumer.topics = {"t": 3, "other": 1}
+    consumer.membership.metadata_refreshed()
+    assert consumer.causes() == ["first-join"]
+    consumer.topics = {"t": 4}
+    consumer.membership.metadata_refreshed()
+    assert consumer.causes()[-1] == "metadata-changed"
+
+
+# -- patterns ----------------------------------------------------------------------------------------
+
+
+def test_a_member_with_a_pattern_joins_again_when_other_topics_match() -> None:
+    consumer = ScriptedConsumer(topic_pattern="t.?")
+    consumer.topics = {"t": 3, "t1": 1, "other": 1}
+    assert decode_subscription(to_join(consumer).protocols[0][1]).topics == ("t", "t1")
+    consumer.join(T0)
+    before = consumer.membership.subscribed
+    consumer.topics = {"t": 3, "t1": 1, "other": 2, "t2": 1}
+    consumer.membership.metadata_refreshed()
+    assert (before, consumer.membership.subscribed) == (("t", "t1"), ("t", "t1", "t2"))
+    assert consumer.causes()[-1] == "subscription-changed"
+    assert decode_subscription(to_join(consumer).protocols[0][1]).topics == ("t", "t1", "t2")
+
+
+def test_a_member_that_is_out_of_the_group_does_not_ask_to_join_for_its_pattern() -> None:
+    consumer = ScriptedConsumer(topic_pattern="t.?")
+    consumer.join(T0)
+    consumer.membership.heartbeat_answered(Error.ILLEGAL_GENERATION, consumer.membership.generation)
+    consumer.topics = {"t": 3, "t2": 1}
+    consumer.membership.metadata_refreshed()
+    assert to_join(consumer).reason == "encountered ILLEGAL_GENERATION from HEARTBEAT response"
+
+
+def test_a_cooperative_member_gives_up_topics_that_match_no_more_before_it_joins() -> None:
+    consumer = ScriptedConsumer(topic_pattern="t.?", enable_auto_commit=False)
+    consumer.topics = {"t": 3, "t2": 1}
+    other = TopicPartition("t2", 0)
+    consumer.join(T0, other)
+    consumer.topics = {"t": 3}
+    consumer.membership.metadata_refreshed()
+    assert consumer.answer() == RunCallback(CallbackKind.REVOKED, (other,), "subscription")
+    assert decode_subscription(to_join(consumer).protocols[0][1]).owned == (T0,)

@@ -8,8 +8,8 @@ import pytest
 
 from groupstorm.clients import requests
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.member_session import Generation
+from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import JoinGroupResponse
 

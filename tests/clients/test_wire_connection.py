@@ -7,6 +7,7 @@ import struct
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -55,7 +56,7 @@ async def listening(serve: Broker) -> AsyncIterator[Endpoint]:
 
 @asynccontextmanager
 async def emulator() -> AsyncIterator[Endpoint]:
-    server = Server(make_broker({}, {"t": 2}), lambda *_: None, lambda *_: None)
+    server = Server(make_broker({}, {"t": 2, "u": 1}), lambda *_: None, lambda *_: None)
     try:
         yield await server.start(LOOPBACK, 0)
     finally:
@@ -271,3 +272,17 @@ async def test_cluster_without_a_broker_raises() -> None:
     for bootstrap in ([gone], []):
         with pytest.raises(ConnectionLost):
             await ClusterClient(bootstrap, "c", PATIENT_MS).find_coordinator("g")
+
+
+async def test_topics_are_asked_for_by_name_or_by_id_and_one_that_is_gone_has_no_name() -> None:
+    """KIP-516."""
+    async with emulator() as endpoint:
+        cluster = ClusterClient([endpoint], "c", PATIENT_MS)
+        await cluster.refresh(["t", "u"])
+        ids = {name: topic_id for topic_id, name in cluster.topic_names.items()}
+        assert set(ids) == {"t", "u"}
+        await cluster.refresh((), [ids["t"]])
+        assert (cluster.topics, cluster.topic_names) == ({"t": 2}, {ids["t"]: "t"})
+        await cluster.refresh((), [UUID(int=7)])
+        assert (cluster.topics, cluster.topic_names) == ({}, {})
+        cluster.close()

@@ -14,9 +14,9 @@ from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import CallbackKind
 from groupstorm.clients.wire.admin import grow_topic
 from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.clients.wire.logs import OffsetReset
 from groupstorm.clients.wire.parts import ApplicationBehaviour
 from groupstorm.clients.wire.positions import Position
+from groupstorm.coordinator.messages import LeaveGroup, LeavingMember
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events import member as events
 from tests.clients.wire_group import PARTITIONS, PATIENCE_S, EmulatedGroup, Member
@@ -92,7 +92,7 @@ async def test_the_next_owner_continues_at_the_committed_offset(
         assert first.consumer.positions.processed(partition, Position(10 + partition.partition, 3))
     await first.close()
     (revoked,) = first.of(events.PartitionsRevoked)
-    assert revoked.positions == revoked.committed
+    assert (revoked.cause, revoked.positions) == ("close", revoked.committed)
     assert sorted(revoked.committed) == list(range(10, 10 + PARTITIONS))
     second = members.start("b")
     await group.until_shared(second)
@@ -122,34 +122,6 @@ async def test_a_listener_that_outlasts_the_poll_interval_makes_the_member_leave
     await until(lambda: member.of(events.PartitionsLost))
     await group.until_shared(member)
     assert {event.cause for event in member.of(events.PartitionsLost)} == {"poll-timeout"}
-
-
-async def test_an_application_that_does_not_poll_leaves_and_joins_again(
-    group: EmulatedGroup, members: Members
-) -> None:
-    first, second = members.start("a", max_poll_interval_ms=1_500), members.start("b")
-    await group.until_shared(first, second)
-    first.consumer.polling.leave()
-    await group.until_shared(second)
-    assert not first.of(events.PartitionsLost), "the listener runs in poll()"
-    first.consumer.polling.enter()
-    await group.until_shared(first, second)
-    assert [one.cause for one in first.of(events.PartitionsLost)] == ["poll-timeout"]
-    assert "poll-timeout" in [one.cause for one in first.of(events.RejoinRequested)]
-
-
-async def test_a_static_member_keeps_its_partitions_over_a_restart(
-    group: EmulatedGroup, members: Members
-) -> None:
-    first, second = members.start("a", group_instance_id="i"), members.start("b")
-    await group.until_shared(first, second)
-    had, revoked = first.owned, len(second.of(events.PartitionsRevoked))
-    await first.close()
-    assert [one.cause for one in first.of(events.MemberClosed)] == ["silent"]
-    again = members.start("a", group_instance_id="i")
-    await group.until_shared(again, second)
-    assert again.owned == had
-    assert len(second.of(events.PartitionsRevoked)) == revoked
 
 
 async def test_a_broker_may_start_after_its_member(group: EmulatedGroup, members: Members) -> None:
@@ -203,24 +175,6 @@ async def test_a_topic_that_grows_is_assigned(group: EmulatedGroup, members: Mem
 # the classic protocol
 
 
-@pytest.mark.parametrize("strategy", ["range", "roundrobin", "sticky"])
-async def test_eager_members_share_too(group: EmulatedGroup, strategy: str) -> None:
-    members = [group.classic(name, partition_assignment_strategy=(strategy,)) for name in "ab"]
-    await group.until_shared(*members)
-
-
-@pytest.mark.parametrize(("reset", "position"), [(OffsetReset.EARLIEST, 0), (OffsetReset.LATEST, 3)])
-async def test_without_a_committed_offset_it_begins_at_the_reset_offset(
-    group: EmulatedGroup, reset: OffsetReset, position: int
-) -> None:
-    log = group.server.broker.state.topics.partition("t", 0)
-    assert log is not None
-    log.end_offset = 3
-    member = group.classic("a", ApplicationBehaviour(auto_offset_reset=reset))
-    await group.until_shared(member)
-    assert member.consumer.positions.offsets_of([TopicPartition("t", 0)]).positions == (position,)
-
-
 async def test_members_reconnect_to_a_restarted_broker(group: EmulatedGroup) -> None:
     """The restarted broker does not know the members: they lose their partitions and join anew."""
     members = [group.classic(name) for name in "ab"]
@@ -245,3 +199,126 @@ async def test_close_ends_after_its_timeout(group: EmulatedGroup) -> None:
     await member.close()
     assert isinstance(member.emitted[-1], events.MemberClosed)
     assert member.emitted[-1].cause == "silent"
+
+
+# the consumer protocol
+
+
+async def test_heartbeats_join_acknowledge_and_keep_the_interval(group: EmulatedGroup) -> None:
+    member = group.member("a", group_remote_assignor="range", client_rack="r1")
+    await group.until_shared(member)
+    await until(lambda: len(member.heartbeats) >= 4)
+    join, acknowledgement, later = member.heartbeats[:3]
+    assert (join.member_epoch, join.topics, join.owned, join.rack) == (0, ("t",), (), "r1")
+    assert (join.assignor, join.rebalance_timeout_ms) == ("range", 300_000)
+    assert acknowledgement.member_epoch > 0
+    assert acknowledgement.owned is not None
+    assert acknowledgement.topics is None
+    assert (later.owned, later.topics, later.rebalance_timeout_ms) == (None, None, -1)
+
+
+async def test_a_fenced_member_loses_its_partitions_and_joins_again(group: EmulatedGroup) -> None:
+    first, second = group.member("a"), group.member("b")
+    await group.until_shared(first, second)
+    member_id = first.consumer.membership.generation.member_id
+    removal = LeaveGroup("g", (LeavingMember(member_id, None, "by an admin"),), 5, "admin")
+    _ = await second.consumer.ask_coordinator(removal)
+    await until(lambda: first.of(events.PartitionsLost))
+    await group.until_shared(first, second)
+    [lost] = first.of(events.PartitionsLost)
+    assert lost.cause == "UNKNOWN_MEMBER_ID"
+
+
+async def test_a_broker_that_has_lost_the_group_ends_the_member(group: EmulatedGroup) -> None:
+    """As in Kafka's client: GROUP_ID_NOT_FOUND is fatal."""
+    member = group.member("a")
+    await group.until_shared(member)
+    await group.restart()
+    await asyncio.wait_for(member.life, PATIENCE_S)
+    assert member.consumer.failure == "GROUP_ID_NOT_FOUND"
+    assert [one.cause for one in member.of(events.PartitionsLost)] == ["GROUP_ID_NOT_FOUND"]
+    assert [one.error for one in member.of(events.MemberFailed)] == ["GROUP_ID_NOT_FOUND"]
+
+
+@SHORT_SESSIONS
+async def test_a_member_that_is_cut_off_is_fenced_and_comes_back(group: EmulatedGroup) -> None:
+    first, second = group.member("a"), group.member("b")
+    await group.until_shared(first, second)
+    first.consumer.cut_off()
+    await group.until_shared(second)
+    first.consumer.reconnect()
+    await group.until_shared(first, second)
+    [lost, *_] = first.of(events.PartitionsLost)
+    assert lost.cause == "UNKNOWN_MEMBER_ID"
+
+
+async def test_a_short_loss_of_the_connection_costs_nothing(group: EmulatedGroup) -> None:
+    first, second = group.member("a"), group.member("b")
+    await group.until_shared(first, second)
+    had, sent = first.owned, len(first.heartbeats)
+    first.consumer.cut_off()
+    first.consumer.reconnect()
+    await until(lambda: len(first.heartbeats) > sent + 3)
+    await group.until_shared(first, second)
+    assert first.owned == had
+    assert not first.of(events.PartitionsLost)
+    full = [one for one in first.heartbeats[sent:] if one.topics is not None]
+    assert all(one.member_epoch > 0 for one in full), "it tells everything once more, and does not join"
+
+
+async def test_members_follow_their_coordinator_to_another_broker() -> None:
+    group = EmulatedGroup({}, brokers=3)
+    await group.start()
+    try:
+        members = [group.member("a"), group.member("b")]
+        await group.until_shared(*members)
+        for _ in range(3):
+            group.server.apply(lambda broker, now_ms: broker.move_coordinator("g", None, now_ms))
+            sent = [len(member.heartbeats) for member in members]
+            await until(
+                lambda before=sent: all(  # type: ignore[misc]
+                    len(one.heartbeats) > count + 3 for one, count in zip(members, before, strict=True)
+                )
+            )
+            await group.until_shared(*members)
+        third = group.member("c")
+        await group.until_shared(*members, third)
+        assert not [event for member in members for event in member.of(events.PartitionsLost)]
+    finally:
+        await group.stop()
+
+
+async def test_a_member_without_auto_commit_commits_nothing(group: EmulatedGroup, members: Members) -> None:
+    member = members.start("a", enable_auto_commit=False)
+    await group.until_shared(member)
+    member.consumer.positions.processed(TopicPartition("t", 0), Position(5))
+    await member.close()
+    [closed] = member.of(events.PartitionsRevoked)
+    assert set(closed.committed) == {-1}
+
+
+async def test_heartbeats_go_on_while_a_listener_works(group: EmulatedGroup) -> None:
+    slow = ApplicationBehaviour(
+        callback_us=lambda kind, _: 1_000_000 if kind is CallbackKind.REVOKED else 0,
+    )
+    first = group.member("a", slow)
+    await group.until_shared(first)
+    second = group.member("b")
+    await until(lambda: first.of(events.PartitionsRevoked))
+    sent = len(first.heartbeats)
+    await until(lambda: len(first.heartbeats) > sent + 5)
+    assert not second.owned
+    await group.until_shared(first, second)
+
+
+@SHORT_SESSIONS
+async def test_a_paused_process_says_nothing_and_is_fenced(group: EmulatedGroup) -> None:
+    first, second = group.member("a"), group.member("b")
+    await group.until_shared(first, second)
+    first.consumer.pause()
+    await asyncio.sleep(0)
+    sent = len(first.heartbeats)
+    await group.until_shared(second)
+    assert len(first.heartbeats) == sent
+    first.consumer.resume()
+    await group.until_shared(first, second)

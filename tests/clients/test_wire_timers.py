@@ -8,7 +8,6 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.wire.heartbeats import Due, HeartbeatTimers
 from groupstorm.clients.wire.positions import Position, Positions, by_topic
-from groupstorm.clients.wire.waiting import backoff_ms
 from groupstorm.coordinator.messages import CommittedOffset
 
 MS = 1000
@@ -78,12 +77,6 @@ def test_round_that_ends_while_the_application_is_away_gives_it_the_whole_interv
     assert timers.due(109_000 * MS) is Due.SESSION_EXPIRED
     timers.answered(109_000 * MS)
     assert timers.due(110_000 * MS) is Due.POLL_EXPIRED
-
-
-def test_backoff_doubles_up_to_kafkas_maximum() -> None:
-    assert [backoff_ms(attempts, 100) for attempts in range(6)] == [100, 200, 400, 800, 1_000, 1_000]
-    assert backoff_ms(10**6, 100) == 1_000
-    assert backoff_ms(0, 5_000) == 5_000, "a longer retry.backoff.ms is its own maximum"
 
 
 def test_positions_are_missing_until_they_are_set() -> None:

@@ -10,8 +10,8 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.shell import Server
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.operations import Disconnected
+from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.clients.wire.consumer import WireConsumer
 from groupstorm.clients.wire.parts import ApplicationBehaviour
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, Request, Response

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from groupstorm.clients.brokers.contract import BrokerUnavailable
-from groupstorm.clients.group_protocol import GroupProtocol
+from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.imports.source import shapes_of
 from groupstorm.problems import InputError
 from tests.generated_pages import check_section

@@ -8,8 +8,8 @@ import hashlib
 from aiokafka import AIOKafkaConsumer
 
 from groupstorm.simulation import World
-from groupstorm.simulation.run_once import Options, Run, run_once
 from groupstorm.simulation.schedule import Kind, drawn
+from groupstorm.simulation.simulate import Options, Run, run_once
 
 SETTINGS = {"group.initial.rebalance.delay.ms": 0}
 RECORDS = 24

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from groupstorm.assignors.contract import AssignmentResult, RebalanceProtocol, TopicMetadata
 from groupstorm.assignors.userdata import Subscription, TopicPartition, decode_assignment
-from groupstorm.clients.causes import RejoinCause
+from groupstorm.clients.error_tables import RejoinCause
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import ASSIGNED, CallbackKind, Operation, RunCallback

@@ -18,6 +18,13 @@ def address(broker: Broker, number: int = 0) -> tuple[str, int]:
     return host, int(port)
 
 
+def topics_of(broker: Broker) -> dict[str, int]:
+    """The topics of the users: name -> partitions."""
+    with RawClient(address(broker)) as client:
+        topics = client.ask(wire.METADATA, 9, topics=None).topics
+        return {topic.name: len(topic.partitions) for topic in topics if not topic.is_internal}
+
+
 class RawMember(RawClient):
     """A connection that joins and syncs; version 3 of JoinGroup needs no second request for an id."""
 

@@ -14,17 +14,9 @@ from groupstorm.problems import InputError
 from groupstorm.testing import Broker, EmulatedBroker, Group, secured
 from groupstorm.testing.arguments import listed
 from groupstorm.testing.chosen import chosen_broker
-from tests.broker import wire
-from tests.broker.wire import RawClient
-from tests.testing.members import AT_ONCE, GROUP, RawMember, address
+from tests.testing.members import AT_ONCE, GROUP, RawMember, topics_of
 
 # groupstorm.broker
-
-
-def topics_of(broker: EmulatedBroker) -> dict[str, int]:
-    with RawClient(address(broker)) as client:
-        answer = client.ask(wire.METADATA, 9, topics=None)
-    return {topic.name: len(topic.partitions) for topic in answer.topics}
 
 
 @pytest.mark.parametrize(

@@ -14,18 +14,11 @@ import pytest
 import groupstorm
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
-from groupstorm.testing import EmulatedBroker
 from tests.broker import wire
 from tests.broker.wire import RawClient
 from tests.command import ROOT
 from tests.processes import run_process
-from tests.testing.members import AT_ONCE, GROUP, RawMember, address
-
-
-def topics_of(broker: EmulatedBroker) -> dict[str, int]:
-    with RawClient(address(broker)) as client:
-        answer = client.ask(wire.METADATA, 9, topics=None)
-    return {topic.name: len(topic.partitions) for topic in answer.topics}
+from tests.testing.members import AT_ONCE, GROUP, RawMember, address, topics_of
 
 
 def test_topics_settings_and_one_made_later() -> None:

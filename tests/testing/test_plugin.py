@@ -10,12 +10,9 @@ from types import ModuleType
 import pytest
 
 import groupstorm
-from groupstorm.testing import EmulatedBroker
-from tests.broker import wire
-from tests.broker.wire import RawClient
 from tests.command import PLUGIN, ROOT
 from tests.forked import run_module
-from tests.testing.members import address
+from tests.testing.members import topics_of
 
 pytest_plugins = ["pytester"]
 
@@ -50,12 +47,6 @@ def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
     done = run_module("pytest", [base, *PLUGIN, *ALONE, *arguments], project.path)
     lines = done.stdout.splitlines(), done.stderr.splitlines()
     return pytest.RunResult(done.returncode, *lines, time.monotonic() - start)
-
-
-def topics_at(broker: EmulatedBroker) -> set[str]:
-    with RawClient(address(broker)) as client:
-        topics = client.ask(wire.METADATA, 9, topics=None).topics
-        return {topic.name for topic in topics if not topic.is_internal}
 
 
 METADATA = """
@@ -231,7 +222,7 @@ def test_on_somebodys_cluster_names_have_a_prefix_and_go_again(project: pytest.P
                 f"SKIPPED *{place}: brokers=3 is for the emulator",
             ]
         )
-        assert topics_at(cluster) == {"theirs"}
+        assert set(topics_of(cluster)) == {"theirs"}
         groups = {event.group for _, event in cluster.events}
         assert {group.rpartition("-")[2] for group in groups} == {"readers"}
         assert all(cluster.group(group).state == "Dead" for group in groups)

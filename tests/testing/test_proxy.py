@@ -97,15 +97,6 @@ def test_a_broker_that_is_named_during_a_pause_of_all_is_paused(two_brokers: Emu
             assert second.is_silent()
 
 
-def test_a_failed_request_does_not_reach_the_broker() -> None:
-    with groupstorm.broker({"orders": 2}, AT_ONCE) as cluster, behind_a_proxy(cluster) as broker:
-        with RawMember(broker) as member:
-            broker.fail("JoinGroup", "NOT_COORDINATOR")
-            member.send_join()
-            assert member.joined().error_code == Error.NOT_COORDINATOR
-        assert cluster.events == ()
-
-
 def test_a_produce_without_a_response_does_not_hold_up_the_next_request() -> None:
     with groupstorm.broker({"orders": 1}) as cluster, behind_a_proxy(cluster) as broker:
         partition = structure(wire.PRODUCE, 9, "PartitionProduceData", index=0, records=wire.batch([b"one"]))

@@ -12,7 +12,7 @@ import pytest
 import groupstorm
 from groupstorm.clients.brokers import read_kind
 from groupstorm.testing import Broker, GroupTimeout
-from groupstorm.testing.lag import LogEnds, Progress
+from groupstorm.testing.groups import LogEnds, Progress
 from groupstorm.testing.real import RealBroker
 from tests.testing.members import AT_ONCE
 

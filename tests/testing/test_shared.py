@@ -10,9 +10,9 @@ import pytest
 import groupstorm
 from groupstorm.clients.brokers import BrokerKind
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker, read_addresses
-from groupstorm.testing import shared as shared_module
+from groupstorm.testing import real
 from groupstorm.testing.chosen import chosen_broker
-from groupstorm.testing.shared import BROKERS_MAX, SharedBrokers
+from groupstorm.testing.real import BROKERS_MAX, SharedBrokers
 
 JVM = BrokerKind("jvm")
 
@@ -40,7 +40,7 @@ class Played:
 @pytest.fixture
 def played(monkeypatch: pytest.MonkeyPatch) -> Played:
     found = Played()
-    monkeypatch.setattr(shared_module, "open_broker", found.open)
+    monkeypatch.setattr(real, "open_broker", found.open)
     return found
 
 

@@ -8,13 +8,13 @@ from typing import Any
 
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer.settings import DEFAULTS, WORDS
-from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.profiles import (
     ALL_FETCHED,
     PROFILES,
     ClientProfile,
     CooperativeUserData,
     FirstHeartbeat,
+    GroupProtocol,
 )
 from groupstorm.clients.share.settings import SHARE_DEFAULTS, SHARE_WORDS
 from groupstorm.clients.wire.security import MECHANISMS

@@ -19,7 +19,7 @@ from aiokafka.coordinator.assignors.abstract import AbstractPartitionAssignor
 from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
 
 from groupstorm.assignors.userdata import Subscription, encode_subscription
-from groupstorm.clients.adapters.role import AssignorRole, chosen, is_cooperative
+from groupstorm.clients.adapters import AssignorRole, chosen, is_cooperative
 from groupstorm.problems import InputError
 
 #: aiokafka writes and reads version 0 of subscriptions: neither owned partitions nor generation.

@@ -16,7 +16,7 @@ from kafka.cluster import ClusterMetadata
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from groupstorm.clients.adapters.role import AssignorRole, chosen, is_cooperative
+from groupstorm.clients.adapters import AssignorRole, chosen, is_cooperative
 
 #: Has owned partitions and their generation (KIP-429, KIP-792), and all that kafka-python reads.
 _VERSION = 3

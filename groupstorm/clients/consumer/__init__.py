@@ -7,6 +7,7 @@ It fetches records itself and decodes them with aiokafka, which must be installe
 from __future__ import annotations
 
 from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.consumer.application import RebalanceListener
 from groupstorm.clients.consumer.consumer import CooperativeConsumer
 from groupstorm.clients.consumer.errors import (
     CommitFailed,
@@ -24,7 +25,6 @@ from groupstorm.clients.consumer.errors import (
     RebalanceInProgress,
     RecordCorrupt,
 )
-from groupstorm.clients.consumer.listener import RebalanceListener
 from groupstorm.clients.consumer.records import ConsumerRecord
 from groupstorm.coordinator.messages import CommittedOffset
 

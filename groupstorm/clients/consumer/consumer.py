@@ -10,7 +10,12 @@ from types import TracebackType
 from typing import Self, Unpack
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients.consumer.committer import OffsetCommitter
+from groupstorm.clients.consumer.application import (
+    ListenerCalls,
+    OffsetCommitter,
+    PollCalls,
+    RebalanceListener,
+)
 from groupstorm.clients.consumer.errors import (
     ConsumerClosed,
     ConsumerError,
@@ -20,15 +25,11 @@ from groupstorm.clients.consumer.errors import (
     NotAssigned,
     time_limit,
 )
-from groupstorm.clients.consumer.fetch_buffer import FetchBuffer
-from groupstorm.clients.consumer.fetcher import Fetcher
-from groupstorm.clients.consumer.listener import ListenerCalls, RebalanceListener
-from groupstorm.clients.consumer.log_offsets import LogOffsets, OffsetAndTimestamp
-from groupstorm.clients.consumer.poll_calls import PollCalls
-from groupstorm.clients.consumer.records import ConsumerRecord
+from groupstorm.clients.consumer.fetcher import Fetcher, OffsetAndTimestamp, find_offsets
+from groupstorm.clients.consumer.records import ConsumerRecord, FetchBuffer
 from groupstorm.clients.consumer.settings import Options, read_settings
-from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.operations import RunCallback
+from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.clients.wire.consumer import WireConsumer, monotonic_us
 from groupstorm.clients.wire.logs import OffsetReset
 from groupstorm.clients.wire.parts import ApplicationBehaviour, OnEvent
@@ -95,10 +96,7 @@ class CooperativeConsumer:
         self._listener_calls = ListenerCalls(
             listener, self._buffer, self._committer, commits_again, self._note, self._changed
         )
-        self._log_offsets = LogOffsets(self._member, fetch.decoding.read_committed)
-        self._fetcher = Fetcher(
-            self._member, fetch, self._buffer, self._log_offsets, self._changes.notify, self._note
-        )
+        self._fetcher = Fetcher(self._member, fetch, self._buffer, self._changes.notify, self._note)
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -274,8 +272,7 @@ class CooperativeConsumer:
     ) -> dict[TopicPartition, OffsetAndTimestamp]:
         """Partition -> milliseconds: the first record at or after that time. Raises as `seek_to_end`."""
         async with self._in_time("no offsets for these times"):
-            found = await self._log_offsets.find(times)
-        return found
+            return await self._find_offsets(times)
 
     async def commit(self, offsets: Mapping[TopicPartition, int | CommittedOffset] | None = None) -> None:
         """Commit ``offsets``, by default those after all records given out.
@@ -313,9 +310,14 @@ class CooperativeConsumer:
     async def _seek_to(self, end: OffsetReset, partitions: Collection[TopicPartition]) -> None:
         named = self._owned(partitions) or self._member.membership.owned
         async with self._in_time("the logs' ends are not known"):
-            found = await self._log_offsets.find(dict.fromkeys(named, int(end)))
+            found = await self._find_offsets(dict.fromkeys(named, int(end)))
         for partition in self._owned(named):
             self._buffer.seek(partition, found[partition].offset)
+
+    async def _find_offsets(
+        self, asked: Mapping[TopicPartition, int]
+    ) -> dict[TopicPartition, OffsetAndTimestamp]:
+        return await find_offsets(self._member, asked, self._settings.fetch.decoding.read_committed)
 
     def _in_time(self, what: str) -> AbstractAsyncContextManager[None]:
         """Raises ConsumerClosed unless the consumer is open; ConsumerTimeout if the body takes too long."""

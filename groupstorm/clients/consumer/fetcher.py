@@ -1,4 +1,4 @@
-"""Fetches: one at a time to each broker, for the partitions that it leads and that have no fetched records.
+"""The consumer's requests to the leaders of its partitions: offsets by time, and fetches of records.
 
 aiokafka's own fetcher is not used: it belongs to one assignment and drops its fetched records with the next.
 Here a rebalance touches only the partitions that come or go.
@@ -7,21 +7,69 @@ Here a rebalance touches only the partitions that come or go.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.consumer.errors import ConsumerError, FetchRefused, OffsetOutOfRange
-from groupstorm.clients.consumer.fetch_buffer import FetchBuffer
-from groupstorm.clients.consumer.log_offsets import LEADER_MOVED, LogOffsets
-from groupstorm.clients.consumer.records import AbortedRecords, Decoding, FetchedRecords
+from groupstorm.clients.consumer.records import AbortedRecords, Decoding, FetchBuffer, FetchedRecords
 from groupstorm.clients.wire.cluster import LeaderConnections
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.clients.wire.consumer import WireConsumer
-from groupstorm.clients.wire.logs import FETCH, FetchSizes, OffsetReset, fetch_request
+from groupstorm.clients.wire.logs import FETCH, FetchSizes, OffsetReset, ask_leader, by_leader, fetch_request
 from groupstorm.clients.wire.positions import Position
-from groupstorm.clients.wire.waiting import ChangeNotifier
+from groupstorm.clients.wire.waiting import ChangeNotifier, Retries
 from groupstorm.coordinator.errors import Error
+
+#: Errors after which the client looks the leader up and asks again (OffsetFetcherUtils).
+LEADER_MOVED = frozenset(
+    {
+        Error.NOT_LEADER_OR_FOLLOWER,
+        Error.LEADER_NOT_AVAILABLE,
+        Error.REPLICA_NOT_AVAILABLE,
+        Error.FENCED_LEADER_EPOCH,
+        Error.UNKNOWN_LEADER_EPOCH,
+        Error.UNKNOWN_TOPIC_OR_PARTITION,
+        Error.OFFSET_NOT_AVAILABLE,
+        Error.KAFKA_STORAGE_ERROR,
+    }
+)
+
+
+class OffsetAndTimestamp(NamedTuple):
+    """The first offset at or after a time, and the time of its record; both -1 if there is none."""
+
+    offset: int
+    timestamp: int
+
+
+async def find_offsets(
+    member: WireConsumer, asked: Mapping[TopicPartition, int], read_committed: bool
+) -> dict[TopicPartition, OffsetAndTimestamp]:
+    """Partition -> milliseconds, or `OffsetReset`'s: ask until every partition's leader has answered.
+
+    The caller sets the time limit. Raises FetchRefused.
+    """
+    cluster, timeout_ms = member.cluster, member.config.request_timeout_ms
+    found: dict[TopicPartition, OffsetAndTimestamp] = {}
+    retries = Retries(member.config.retry_backoff_ms)
+    while True:
+        missing = {partition: at for partition, at in asked.items() if partition not in found}
+        for node_id, led in by_leader(cluster, missing).items():
+            try:
+                listed = await ask_leader(cluster, node_id, led, read_committed, timeout_ms)
+            except ConnectionLost:
+                continue  # its partitions stay missing
+            for partition, error, offset, timestamp in listed:
+                if error is Error.NONE:
+                    found[partition] = OffsetAndTimestamp(offset, timestamp)
+                elif error not in LEADER_MOVED:
+                    raise FetchRefused(partition, error.name)
+        if found.keys() >= asked.keys():
+            return found
+        member.refresh_topics()
+        await retries.pause()
+
 
 _Plan = dict[TopicPartition, Position]
 
@@ -46,7 +94,6 @@ class Fetcher:
         member: WireConsumer,
         settings: FetchSettings,
         buffer: FetchBuffer,
-        log_offsets: LogOffsets,
         on_records: Callable[[], None],
         on_problem: Callable[[ConsumerError], None],
     ) -> None:
@@ -55,11 +102,11 @@ class Fetcher:
         self._cluster = member.cluster
         self._settings = settings
         self._buffer = buffer
-        self._log_offsets = log_offsets
         self._on_records = on_records
         self._on_problem = on_problem
         self._changes = ChangeNotifier()
         self._busy: set[int] = set()
+        self._read_committed = settings.decoding.read_committed
         self._connections = LeaderConnections(member.cluster)
 
     def wake(self) -> None:
@@ -96,8 +143,7 @@ class Fetcher:
         try:
             connection = await self._connections.to(node_id)
             timeout_ms = self._config.request_timeout_ms + self._settings.sizes.max_wait_ms
-            read_committed = self._settings.decoding.read_committed
-            build = fetch_request(self._cluster, plan, self._settings.sizes, read_committed)
+            build = fetch_request(self._cluster, plan, self._settings.sizes, self._read_committed)
             answer = await connection.ask(FETCH, FETCH.highest, build, timeout_ms)
             settled = await self._take(answer, plan)
         except ConnectionLost:
@@ -148,7 +194,7 @@ class Fetcher:
             self._on_problem(OffsetOutOfRange(partition, refused))
             return False
         try:
-            found = await self._log_offsets.find({partition: int(reset)})
+            found = await find_offsets(self._member, {partition: int(reset)}, self._read_committed)
         except FetchRefused as problem:
             self._on_problem(problem)
             return False

@@ -14,7 +14,7 @@ from groupstorm.clients.brokers.contract import read_addresses
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer.fetcher import FetchSettings
 from groupstorm.clients.consumer.records import decoding
-from groupstorm.clients.group_protocol import OF_CONSUMERS, GroupProtocol, refuse_settings
+from groupstorm.clients.profiles import OF_CONSUMERS, GroupProtocol, refuse_settings
 from groupstorm.clients.wire.logs import FetchSizes, OffsetReset
 from groupstorm.clients.wire.security import MECHANISMS, SECURITY_PROTOCOLS, ClientSecurity
 from groupstorm.problems import InputError

@@ -5,7 +5,7 @@ which a thread of Kafka Streams stands too (`groupstorm.clients.streams.group_me
 
 * `reconciling`: it goes from one assignment to the next;
 * `membership`: it joins, leaves, is fenced and fails;
-* `heartbeating`: it sends heartbeats. `heartbeat_fields`: the fields of one; `timing`: when one may leave.
+* `heartbeating`: it sends heartbeats; `timing`: when one may leave.
 
 `states` has the states and their transitions as a literal table, `groupstorm.clients.error_tables` has the
 meaning of errors, `groupstorm.clients.operations` has the operations that a member asks its driver for.

@@ -1,5 +1,8 @@
-"""One consumer in a consumer group: what a driver talks to (Kafka's ConsumerMembershipManager and
-ConsumerHeartbeatRequestManager, 4.3.1)."""
+"""One consumer as a member of a consumer group (KIP-848) or a share group (KIP-932), for a driver to run.
+
+Kafka has them in ConsumerMembershipManager and ConsumerHeartbeatRequestManager (4.3.1), and in
+ShareMembershipManager and ShareHeartbeatRequestManager (4.4.0).
+"""
 
 from __future__ import annotations
 
@@ -8,21 +11,30 @@ from uuid import UUID
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.consumer_group.heartbeat_fields import HeartbeatFields, Partitions
 from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember
-from groupstorm.clients.consumer_group.reconciling import LocalAssignment, Reconciliation, reconciliation
+from groupstorm.clients.consumer_group.reconciling import (
+    LocalAssignment,
+    Reconciliation,
+    Subscription,
+    reconciliation,
+)
 from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.consumer_group.timing import CommitAttempts
 from groupstorm.clients.operations import (
     Disconnected,
-    HeartbeatRequest,
     HeartbeatResponse,
     RefreshTopics,
     SendHeartbeat,
 )
 from groupstorm.coordinator.errors import NO_ERROR
-from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse
-from groupstorm.coordinator.share.messages import ShareGroupHeartbeatResponse
+from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
+from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
+
+#: Topic id -> its partitions, in order.
+Partitions = Mapping[UUID, tuple[int, ...]]
+
+#: "As before", in the field of the rebalance timeout.
+_UNCHANGED_MS = -1
 
 
 class ConsumerGroupMember(HeartbeatingMember[Partitions]):
@@ -31,7 +43,15 @@ class ConsumerGroupMember(HeartbeatingMember[Partitions]):
     ``topic_names``: the names of the topic ids that the client knows now.
     """
 
-    __slots__ = ("_fields", "_names", "_topic_names")
+    __slots__ = (
+        "_names",
+        "_told",
+        "_told_assignor",
+        "_told_regex",
+        "_told_timeout_ms",
+        "_told_topics",
+        "_topic_names",
+    )
 
     def __init__(
         self,
@@ -42,13 +62,13 @@ class ConsumerGroupMember(HeartbeatingMember[Partitions]):
         now_ms: int,
     ) -> None:
         super().__init__(config, member_id, {}, has_positions, now_ms)
-        self._fields = HeartbeatFields(config, member_id)
         self._topic_names = topic_names
         self._names: dict[UUID, str] = {}
+        self._forget()
 
     @property
     def missed_an_answer(self) -> bool:
-        return self._fields.forgotten
+        return self._told_topics is None
 
     @property
     def assigned_topic_ids(self) -> frozenset[UUID]:
@@ -57,11 +77,53 @@ class ConsumerGroupMember(HeartbeatingMember[Partitions]):
 
     # -- heartbeats ------------------------------------------------------------------------------
 
-    def _heartbeat_fields(self, epoch: int, joins: bool) -> HeartbeatRequest:
-        return self._fields.heartbeat(epoch, self._subscription, self._current, joins)
-
     def _forget(self) -> None:
-        self._fields.forget()
+        self._told_timeout_ms = _UNCHANGED_MS
+        self._told_topics: frozenset[str] | None = None
+        self._told_regex: str | None = None
+        self._told_assignor: str | None = None
+        self._told: LocalAssignment[Partitions] | None = None
+
+    def _heartbeat_fields(self, epoch: int, joins: bool) -> ConsumerGroupHeartbeat:
+        """A join carries everything, a later heartbeat what has changed (HeartbeatState.buildRequestData).
+
+        After an error or a lost connection the next heartbeat carries everything again, apart from the rack,
+        which only a join carries. What other client libraries do is in their profiles.
+        """
+        subscription, owned = self._subscription, self._current
+        config, profile = self._config, self._config.profile
+        if epoch < 0 and not profile.tells_when_leaving:
+            subscription, owned = (
+                Subscription(self._told_topics or frozenset(), self._told_regex),
+                self._told or owned,
+            )
+        is_full = joins or self.missed_an_answer
+        timeout_ms = config.rebalance_timeout_ms
+        tells_timeout = joins or timeout_ms != self._told_timeout_ms
+        tells_topics = joins or subscription.topics != self._told_topics
+        regex_changed = subscription.regex != self._told_regex
+        # an expression that is gone is told as an empty one
+        tells_regex = regex_changed or (joins and subscription.regex is not None)
+        tells_regex |= is_full and profile.tells_empty_regex
+        tells_assignor = joins or config.group_remote_assignor != self._told_assignor
+        tells_owned = joins or owned != self._told
+        self._told_timeout_ms = timeout_ms
+        self._told_topics, self._told_regex = subscription.topics, subscription.regex
+        self._told_assignor = config.group_remote_assignor
+        self._told = owned
+        return ConsumerGroupHeartbeat(
+            config.group_id,
+            self.member_id,
+            epoch,
+            config.group_instance_id,
+            config.client_rack if joins else None,
+            timeout_ms if tells_timeout else _UNCHANGED_MS,
+            tuple(sorted(subscription.topics)) if tells_topics else None,
+            (subscription.regex or "") if tells_regex else None,
+            config.group_remote_assignor if tells_assignor else None,
+            tuple(sorted(owned.assigned.items())) if tells_owned else None,
+            client_id=config.client_id,
+        )
 
     def answered(self, sent: SendHeartbeat, response: HeartbeatResponse | Disconnected, now_ms: int) -> None:
         super().answered(sent, response, now_ms)
@@ -137,3 +199,78 @@ class ConsumerGroupMember(HeartbeatingMember[Partitions]):
     def _forget_target(self) -> None:
         super()._forget_target()
         self._names.clear()
+
+
+class ShareGroupMember(HeartbeatingMember[Partitions]):
+    """One consumer's membership in a share group.
+
+    The application has no rebalance listener: a member takes its partitions over as soon as it knows them,
+    and commits nothing before. ``topic_names``: the names of the topic ids that the client knows now.
+    """
+
+    __slots__ = ("_told_topics", "_topic_names")
+
+    def __init__(
+        self,
+        config: ConsumerConfig,
+        member_id: str,
+        topic_names: Callable[[], Mapping[UUID, str]],
+        now_ms: int,
+    ) -> None:
+        super().__init__(config, member_id, {}, lambda: False, now_ms)
+        self._topic_names = topic_names
+        self._told_topics: frozenset[str] | None = None
+
+    @property
+    def assigned_topic_ids(self) -> frozenset[UUID]:
+        """The topics of the assignment that the broker sent last."""
+        return frozenset(self._target.assigned)
+
+    @property
+    def missed_an_answer(self) -> bool:
+        return self._told_topics is None
+
+    def _forget(self) -> None:
+        self._told_topics = None
+
+    def _heartbeat_fields(self, epoch: int, joins: bool) -> ShareGroupHeartbeat:
+        """A join tells everything, later heartbeats the topics if they are others."""
+        config, topics = self._config, self._subscription.topics
+        tells_topics = joins or topics != self._told_topics
+        self._told_topics = topics
+        return ShareGroupHeartbeat(
+            config.group_id,
+            self.member_id,
+            epoch,
+            config.client_rack if joins else None,
+            tuple(sorted(topics)) if tells_topics else None,
+            client_id=config.client_id,
+        )
+
+    def _take(self, response: HeartbeatResponse) -> None:
+        assert isinstance(response, ShareGroupHeartbeatResponse)
+        if response.assignment is not None:
+            self._assigned(dict(response.assignment))
+
+    def _begin(self, in_poll: bool, now_ms: int) -> None:
+        """Nothing is committed and no callback runs: partitions are the member's at once."""
+        del in_poll, now_ms
+        names, target = self._topic_names(), self._target.assigned
+        known: Partitions = {topic: numbers for topic, numbers in target.items() if topic in names}
+        if len(known) < len(target):
+            self._operations.append(RefreshTopics())
+        after = LocalAssignment(self._target.local_epoch, known)
+        if after == self._current:
+            return
+        self._own(
+            tuple(
+                sorted([TopicPartition(names[topic], number) for topic in known for number in known[topic]])
+            )
+        )
+        self._current = after
+        self._go(MemberState.ACKNOWLEDGING)
+
+    def _lose(self, cause: str, then: Callable[[bool], None]) -> None:
+        """There is no onPartitionsLost."""
+        del cause
+        then(False)

@@ -10,7 +10,6 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Generic
 
-from groupstorm.clients.causes import RejoinCause
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer_group.reconciling import Assigned, ReconcilingMember, Subscription
 from groupstorm.clients.consumer_group.states import (
@@ -20,6 +19,7 @@ from groupstorm.clients.consumer_group.states import (
     MemberState,
 )
 from groupstorm.clients.consumer_group.timing import Backoff
+from groupstorm.clients.error_tables import RejoinCause
 from groupstorm.clients.operations import CallbackKind, HeartbeatResponse, Left
 
 #: The epochs of heartbeats that join, leave, and leave for a while (a static member).

@@ -56,7 +56,9 @@ class Timer:
 
 
 class Backoff:
-    """Exponential backoff (ExponentialBackoff), without the factor between 0.8 and 1.2 that Kafka draws."""
+    """Exponential backoff (ExponentialBackoff), without the factor between 0.8 and 1.2 that Kafka draws: the
+    same responses make a member do the same.
+    """
 
     __slots__ = ("_initial_ms", "_max_exponent", "_max_ms")
 

@@ -11,10 +11,15 @@ from typing import Self, TypeAlias, Unpack
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.consumer.errors import ConsumerClosed, ConsumerError, PollInProgress, time_limit
 from groupstorm.clients.consumer.records import ConsumerRecord
-from groupstorm.clients.share.acknowledgements import Acknowledgements, AcknowledgeType
 from groupstorm.clients.share.driver import ShareDriver
-from groupstorm.clients.share.errors import AcknowledgementRefused, ImplicitMode, Woken
-from groupstorm.clients.share.held import HeldRecords
+from groupstorm.clients.share.records import (
+    AcknowledgementRefused,
+    Acknowledgements,
+    AcknowledgeType,
+    HeldRecords,
+    ImplicitMode,
+    Woken,
+)
 from groupstorm.clients.share.settings import ShareOptions, read_share_settings
 from groupstorm.clients.wire.waiting import ChangeNotifier
 from groupstorm.coordinator.errors import Error

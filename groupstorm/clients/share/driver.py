@@ -13,8 +13,8 @@ from uuid import UUID
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.consumer.errors import ConsumerError, ConsumerFailed, FetchRefused
-from groupstorm.clients.consumer.log_offsets import LEADER_MOVED
-from groupstorm.clients.consumer_group.share_member import ShareGroupMember
+from groupstorm.clients.consumer.fetcher import LEADER_MOVED
+from groupstorm.clients.consumer_group.member import ShareGroupMember
 from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.operations import (
     Disconnected,
@@ -25,8 +25,7 @@ from groupstorm.clients.operations import (
     RunCallback,
     SendHeartbeat,
 )
-from groupstorm.clients.share.acknowledgements import Acknowledgements, SharePartition
-from groupstorm.clients.share.held import HeldRecords, Source
+from groupstorm.clients.share.records import Acknowledgements, HeldRecords, SharePartition, Source
 from groupstorm.clients.share.requests import (
     api_of,
     fetched_partitions,
@@ -36,12 +35,11 @@ from groupstorm.clients.share.requests import (
 )
 from groupstorm.clients.share.sessions import ShareRequest, ShareSessions
 from groupstorm.clients.share.settings import ShareSettings
-from groupstorm.clients.wire.cluster import ClusterClient, LeaderConnections
+from groupstorm.clients.wire.cluster import ClusterClient, LeaderConnections, TopicWatch
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.clients.wire.consumer import monotonic_us
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink
 from groupstorm.clients.wire.group_driver import new_member_id
-from groupstorm.clients.wire.topic_watch import TopicWatch
 from groupstorm.clients.wire.waiting import ChangeNotifier, WakeEvent
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeatResponse

@@ -6,8 +6,7 @@ import datetime
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from groupstorm.clients.share.acknowledgements import AckRange, SharePartition
-from groupstorm.clients.share.held import Acquired
+from groupstorm.clients.share.records import AckRange, Acquired, SharePartition
 from groupstorm.clients.share.sessions import ShareAnswer, ShareRequest
 from groupstorm.clients.wire.connection import Build, ClientApi, RequestTypes
 from groupstorm.coordinator.errors import Error

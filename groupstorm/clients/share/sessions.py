@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from groupstorm.clients.operations import Disconnected
-from groupstorm.clients.share.acknowledgements import Acknowledgements, AckRange, SharePartition, joined
+from groupstorm.clients.share.records import Acknowledgements, AckRange, SharePartition, joined
 from groupstorm.coordinator.errors import Error
 
 #: Epochs of requests that open and close a session.

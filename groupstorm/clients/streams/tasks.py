@@ -12,8 +12,7 @@ from enum import Enum
 
 from groupstorm.assignors.userdata.streams import StreamsTask
 from groupstorm.assignors.userdata.streams_subscription import LATEST_OFFSET
-from groupstorm.clients.streams.changelogs import ChangelogReader
-from groupstorm.clients.streams.directory import CHECKPOINT_RECORDS, StateDirectory
+from groupstorm.clients.streams.state import CHECKPOINT_RECORDS, ChangelogReader, StateDirectory
 from groupstorm.clients.streams.topology import Topology
 from groupstorm.trace.events import streams as events
 

@@ -2,12 +2,12 @@
 
 `WireConsumer` (`consumer.py`) is one consumer process and emits the events of a storm's consumer. Its parts:
 
-* `connection`: sockets and frames; `cluster`: brokers, partition leaders, shared connections;
+* `connection`: sockets and frames; `cluster`: brokers, partition leaders, shared connections, topic metadata;
 * `coordinator_link`: the connection to the group's coordinator; `group_requests`: its requests as bytes;
-* `parts`, `membership_driver`: the common parts of the drivers of both group protocols, and the listener;
+* `parts`, `membership_driver`: the common parts of the drivers of both group protocols, the application's
+  polls, and the listener;
 * `classic_driver`: the classic protocol (`groupstorm.clients.membership`); `heartbeats`: its thread;
 * `group_driver`: the consumer protocol (`groupstorm.clients.consumer_group`);
-* `polling`: the application's polls; `topic_watch`: topic metadata;
 * `positions`, `offsets`: positions and committed offsets;
 * `logs`: the logs of topics;
 * `admin`: topics and groups of a run; `security`: TLS and SASL.

@@ -178,9 +178,7 @@ async def share_group_lag(cluster: ClusterClient, group: str) -> dict[str, int]:
         asked = types.make("DescribeShareGroupOffsetsRequestGroup", group_id=group, topics=None)
         return types.make(types.root.__name__, groups=(asked,))
 
-    found = await cluster.find_coordinator(group)
-    _check("group", [(group, found.error, None)])
-    async with _connected(cluster, found.endpoint) as connection:
+    async with _coordinator_of(cluster, group) as connection:
         answer = await _ask(cluster, connection, DESCRIBE_SHARE_GROUP_OFFSETS, build)
     (described,) = answer.groups
     _check("group", [(group, described.error_code, described.error_message)])
@@ -245,13 +243,11 @@ async def delete_group(cluster: ClusterClient, group: str) -> None:
 
     Raises InputError if the cluster refuses.
     """
-    found = await cluster.find_coordinator(group)
-    _check("group", [(group, found.error, None)])
 
     def build(types: RequestTypes) -> Any:
         return types.make(types.root.__name__, groups_names=(group,))
 
-    async with _connected(cluster, found.endpoint) as connection:
+    async with _coordinator_of(cluster, group) as connection:
         await _remove_members(cluster, connection, group)
         response = await _ask(cluster, connection, DELETE_GROUPS, build)
     results = [(one.group_id, one.error_code, None) for one in response.results]
@@ -283,6 +279,15 @@ async def _connected(cluster: ClusterClient, endpoint: Endpoint) -> AsyncIterato
         yield connection
     finally:
         connection.close()
+
+
+@asynccontextmanager
+async def _coordinator_of(cluster: ClusterClient, group: str) -> AsyncIterator[BrokerConnection]:
+    """Raises ConnectionLost, and InputError if the cluster refuses to name a coordinator."""
+    found = await cluster.find_coordinator(group)
+    _check("group", [(group, found.error, None)])
+    async with _connected(cluster, found.endpoint) as connection:
+        yield connection
 
 
 async def _ask(cluster: ClusterClient, connection: BrokerConnection, api: ClientApi, build: Build) -> Any:

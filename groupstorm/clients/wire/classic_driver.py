@@ -15,16 +15,116 @@ from typing import Any
 from groupstorm.assignors.leader import LeaderMemory
 from groupstorm.assignors.registry import get
 from groupstorm.clients import operations
+from groupstorm.clients.error_tables import RejoinCause
 from groupstorm.clients.leadership import EncodedAssignments, lead
 from groupstorm.clients.membership import Flow, Membership
+from groupstorm.clients.wire.cluster import TopicWatch
 from groupstorm.clients.wire.heartbeats import Heartbeats
 from groupstorm.clients.wire.membership_driver import MembershipDriver
-from groupstorm.clients.wire.parts import ConsumerParts
-from groupstorm.clients.wire.polling import ClassicPolling, PollThrew
+from groupstorm.clients.wire.offsets import Commits
+from groupstorm.clients.wire.parts import ApplicationPolling, ConsumerParts, PollThrew
 from groupstorm.clients.wire.waiting import sleep_us
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import JoinGroup, Response
 from groupstorm.trace.events import member as events
+
+
+class ClassicPolling(ApplicationPolling):
+    """The calls between two rounds (ConsumerCoordinator.poll)."""
+
+    def __init__(
+        self,
+        parts: ConsumerParts,
+        membership: Membership,
+        watch: TopicWatch,
+        heartbeats: Heartbeats,
+        commits: Commits,
+        commit_soon: Callable[[], None],
+    ) -> None:
+        """``commit_soon`` starts a commit in the background."""
+        super().__init__(parts)
+        #: The error of a background task, for the next poll() to throw.
+        self.failed: Error | None = None
+        self._membership = membership
+        self._watch = watch
+        self._heartbeats = heartbeats
+        self._commits = commits
+        self._commit_soon = commit_soon
+
+    def leave(self) -> None:
+        super().leave()
+        self.polled()
+
+    def enter(self) -> None:
+        self._heartbeats.timers.entered_poll()
+        super().enter()
+
+    def polled(self) -> None:
+        if self._waits:
+            self._heartbeats.left_poll()
+
+    @property
+    def has_work(self) -> bool:
+        return self._waits and (self._is_due() or self._commits.due or self._fatal() is not None)
+
+    def resubscribe(self, topics: tuple[str, ...]) -> None:
+        """poll() joins again, after a running round."""
+        self.subscription = topics
+        if self._waits:
+            self._take_subscription()
+            self.wake()
+            self._parts.application.on_change()
+
+    async def until_due(self) -> None:
+        """Wait until the member has to join and, if the library joins inside poll(), the application polls.
+
+        Raises PollThrew.
+        """
+        self._take_subscription()
+        self._waits = True
+        joins_at_poll = self._membership.config.profile.rejoins_at_poll
+        try:
+            if not self._polls:
+                self.leave()
+            while not (
+                self._is_due() and (self._polls or not (joins_at_poll or self._membership.awaits_poll))
+            ):
+                await self._wake_event.wait(self._commits.next_us if self._polls else None)
+                await self._parts.running.wait()
+                if self._polls:
+                    self._poll_once()
+            if joins_at_poll:
+                await sleep_us(self._parts.application.poll_wait_us())
+                while self._is_away():
+                    await self._wake_event.wait(None)
+        finally:
+            self._waits = False
+
+    def _is_due(self) -> bool:
+        return self._membership.rejoin_needed or self._membership.failure is not None
+
+    def _is_away(self) -> bool:
+        return not self._polls
+
+    def _fatal(self) -> Error | None:
+        return self._heartbeats.fatal or self.failed
+
+    def _poll_once(self) -> None:
+        """The rest of poll(): throw the error of a background task, start an auto-commit."""
+        fatal = self._fatal()
+        if fatal is not None:
+            raise PollThrew(fatal.name)
+        if self._commits.due:
+            self._commits.reset()
+            self._commit_soon()
+
+    def _take_subscription(self) -> None:
+        membership = self._membership
+        if membership.config.topics != self.subscription:
+            membership.config = replace(membership.config, topics=self.subscription)
+            membership.subscribed = self.subscription
+            self._watch.refresh_soon()
+            membership.request_rejoin(RejoinCause.SUBSCRIPTION_CHANGED)
 
 
 class ClassicDriver(MembershipDriver):

@@ -1,12 +1,17 @@
-"""A client's view of the cluster: brokers, partition leaders, coordinators, and connections on demand."""
+"""A client's view of the cluster: brokers, partition leaders, coordinators, connections on demand, and the
+topic metadata that it keeps fresh (ConsumerMetadata).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+import asyncio
+import contextlib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 from uuid import UUID
 
-from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.assignors.userdata import TopicPartition, UserDataError, decode_subscription
+from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.wire.connection import (
     BrokerConnection,
     Build,
@@ -15,7 +20,9 @@ from groupstorm.clients.wire.connection import (
     RequestTypes,
 )
 from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity
+from groupstorm.clients.wire.waiting import Retries
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import JoinGroupMember
 from groupstorm.protocol.endpoints import Endpoint
 
 METADATA = ClientApi(3, "Metadata", 9, 12)
@@ -109,9 +116,11 @@ class ClusterClient:
         """The leader of ``partition`` as of the last refresh; None if it has none."""
         return self._leaders.get(partition)
 
-    def endpoint(self, node_id: int) -> Endpoint | None:
-        """The address of a broker as of the last refresh."""
-        return self._brokers.get(node_id)
+    def endpoint(self, node_id: int) -> Endpoint:
+        """The address of a broker as of the last refresh. Raises ConnectionLost if it has left."""
+        if node_id not in self._brokers:
+            raise ConnectionLost(f"broker {node_id} is not in the cluster any more")
+        return self._brokers[node_id]
 
     def node_ids(self) -> list[int]:
         """The brokers of the cluster as of the last refresh."""
@@ -141,10 +150,7 @@ class ClusterClient:
 
     async def ask_node(self, node_id: int, api: ClientApi, build: Build, timeout_ms: int) -> Any:
         """Ask one broker. Raises ConnectionLost, also if the broker has left the cluster."""
-        endpoint = self._brokers.get(node_id)
-        if endpoint is None:
-            raise ConnectionLost(f"broker {node_id} is not in the cluster any more")
-        return await self._ask(endpoint, api, build, timeout_ms)
+        return await self._ask(self.endpoint(node_id), api, build, timeout_ms)
 
     def close(self) -> None:
         for connection in tuple(self._connections.values()):
@@ -194,10 +200,7 @@ class LeaderConnections:
         """Raises ConnectionLost. One task at a time may ask for a broker's connection."""
         connection = self._open.get(node_id)
         if connection is None:
-            endpoint = self._cluster.endpoint(node_id)
-            if endpoint is None:
-                raise ConnectionLost(f"broker {node_id} is not in the cluster any more")
-            connection = await self._cluster.connect(endpoint)
+            connection = await self._cluster.connect(self._cluster.endpoint(node_id))
             self._open[node_id] = connection
             connection.on_lost = lambda lost: self._forget(node_id, lost)
         return connection
@@ -210,3 +213,84 @@ class LeaderConnections:
         if self._open.get(node_id) is lost:
             del self._open[node_id]
             self._on_lost(node_id)
+
+
+class TopicReader(Protocol):
+    """A member whose topics are refreshed."""
+
+    config: ConsumerConfig
+
+    @property
+    def is_leader(self) -> bool: ...
+
+    @property
+    def assigned_topic_ids(self) -> Collection[UUID]: ...
+
+    def metadata_refreshed(self) -> None:
+        """New topic metadata has arrived."""
+
+
+class TopicWatch:
+    """Refreshes the topics. The membership compares them and joins again if it leads and they changed.
+
+    ``on_change`` is called after each refresh.
+    """
+
+    def __init__(
+        self, cluster: ClusterClient, membership: TopicReader, on_change: Callable[[], None]
+    ) -> None:
+        self.known = asyncio.Event()
+        self._config = membership.config
+        self._cluster = cluster
+        self._membership = membership
+        self._on_change = on_change
+        self._group_topics: frozenset[str] = frozenset()
+        self._wanted = asyncio.Event()
+
+    async def run(self) -> None:
+        """Refresh until the task is cancelled."""
+        while True:
+            await self._refresh()
+            self.known.set()
+            self._membership.metadata_refreshed()
+            self._on_change()
+            pause_ms, max_age_ms = self._config.retry_backoff_ms, self._config.metadata_max_age_ms
+            await asyncio.sleep(pause_ms / 1000)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(max(0, max_age_ms - pause_ms) / 1000):
+                    await self._wanted.wait()
+            self._wanted.clear()
+
+    def refresh_soon(self) -> None:
+        """The metadata has turned out to be old, or the subscription has changed."""
+        self._wanted.set()
+
+    async def cover(self, members: Iterable[JoinGroupMember]) -> None:
+        """The leader needs all topics of its group's subscriptions (updateGroupSubscription)."""
+        topics: set[str] = set()
+        for member in members:
+            try:
+                topics.update(decode_subscription(member.metadata).topics)
+            except UserDataError:
+                return  # the assignment will fail with this error
+        self._group_topics = frozenset(topics)
+        if not topics <= self._cluster.topics.keys():
+            await self._refresh()
+
+    async def _refresh(self) -> None:
+        """Ask brokers until one answers."""
+        retries = Retries(self._config.retry_backoff_ms)
+        while True:
+            try:
+                if self._membership.config.subscription_pattern is None:
+                    await self._cluster.refresh(self._watched())
+                else:  # only the broker knows which topics match (ConsumerMetadata)
+                    await self._cluster.refresh((), self._membership.assigned_topic_ids)
+                return
+            except ConnectionLost:
+                await retries.pause()
+
+    def _watched(self) -> frozenset[str]:
+        """The topics to refresh: a leader's are those of its group (SubscriptionState.metadataTopics)."""
+        own = frozenset(self._membership.config.topics)
+        return own | self._group_topics if self._membership.is_leader else own

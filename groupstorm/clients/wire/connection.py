@@ -124,9 +124,7 @@ class BrokerConnection(asyncio.Protocol):
 
     def abort(self) -> None:
         """Close it at once: bytes that were written may never be sent."""
-        if self._transport is not None:
-            self._why_lost = "closed by the client"
-            self._transport.abort()
+        self._give_up("closed by the client")
 
     # -- asyncio.Protocol ------------------------------------------------------------------------
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.operations import Disconnected
+from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.clients.wire.classic_driver import ClassicDriver
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink, RequestObserver
@@ -22,12 +22,13 @@ from groupstorm.clients.wire.membership_driver import MembershipDriver
 from groupstorm.clients.wire.offsets import CommittedOffsets
 from groupstorm.clients.wire.parts import (
     ApplicationBehaviour,
+    ApplicationPolling,
     ConsumerParts,
     EventEmitter,
     MemberStatus,
     OnEvent,
+    PollThrew,
 )
-from groupstorm.clients.wire.polling import ApplicationPolling, PollThrew
 from groupstorm.clients.wire.positions import Positions
 from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity
 from groupstorm.coordinator.errors import Error

@@ -10,23 +10,21 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import replace
 from uuid import UUID, uuid4
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients import operations
-from groupstorm.clients.causes import RejoinCause
 from groupstorm.clients.consumer_group.member import ConsumerGroupMember
 from groupstorm.clients.consumer_group.membership import LEAVES
 from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.consumer_group.timing import FOREVER_MS
-from groupstorm.clients.error_tables import COMMIT_RETRIED, COORDINATOR_UNKNOWN
+from groupstorm.clients.error_tables import COMMIT_RETRIED, COORDINATOR_UNKNOWN, RejoinCause
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.wire.membership_driver import MembershipDriver
 from groupstorm.clients.wire.offsets import CommittedOffsets
-from groupstorm.clients.wire.parts import ConsumerParts
-from groupstorm.clients.wire.polling import GroupPolling, PollThrew
+from groupstorm.clients.wire.parts import ApplicationPolling, ConsumerParts, PollThrew
 from groupstorm.clients.wire.waiting import WakeEvent, sleep_us
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import NO_GENERATION, ConsumerGroupHeartbeatResponse
@@ -39,6 +37,60 @@ _REMEDY = (
     "group.protocol: consumer needs Kafka 4.0 or later, with consumer among the broker's "
     "group.coordinator.rebalance.protocols; set group.protocol=classic"
 )
+
+
+class GroupPolling(ApplicationPolling):
+    """The calls with the consumer protocol (AsyncKafkaConsumer.poll).
+
+    ``on_enter`` is called when poll() begins. ``is_due`` says whether poll() has to run the listener, to
+    commit or to throw. ``on_subscribe`` takes the topics of a subscribe().
+    """
+
+    def __init__(
+        self,
+        parts: ConsumerParts,
+        on_enter: Callable[[], None],
+        is_due: Callable[[], bool],
+        on_subscribe: Callable[[tuple[str, ...]], None],
+    ) -> None:
+        super().__init__(parts)
+        self._on_enter = on_enter
+        self._is_due = is_due
+        self._on_subscribe = on_subscribe
+        self._entered = 0
+
+    @property
+    def has_work(self) -> bool:
+        return self._waits and self._is_due()
+
+    def enter(self) -> None:
+        self._entered += 1
+        self._on_enter()
+        super().enter()
+
+    def polled(self) -> None:
+        """Nothing: a call that returns at once follows another one by a few milliseconds."""
+
+    def resubscribe(self, topics: tuple[str, ...]) -> None:
+        """The next heartbeat tells the broker; a member that has not joined yet joins with these topics."""
+        self.subscription = topics
+        self._on_subscribe(topics)
+
+    async def until_due(self, until_us: int | None) -> None:
+        """Wait for `wake` or until ``until_us``, and until the application is inside poll()."""
+        self._waits = True
+        try:
+            await self._wake_event.wait(until_us if self._polls else None)
+            while not self._polls:
+                await self._wake_event.wait(None)
+        finally:
+            self._waits = False
+
+    async def until_next_call(self) -> None:
+        """poll() has thrown: wait until the application calls it again."""
+        entered = self._entered
+        while self._entered == entered:
+            await self._wake_event.wait(None)
 
 
 class GroupDriver(MembershipDriver):

@@ -7,10 +7,11 @@ from enum import Enum
 
 from groupstorm.assignors.contract import RebalanceProtocol
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.consumer_group.timing import Backoff
 from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.wire.parts import ConsumerParts
-from groupstorm.clients.wire.waiting import WakeEvent, backoff_ms
+from groupstorm.clients.wire.waiting import RETRY_BACKOFF_MAX_MS, WakeEvent
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import Heartbeat, HeartbeatResponse, LeaveGroup, Response
 
@@ -36,7 +37,8 @@ class HeartbeatTimers:
         self._interval_us = config.heartbeat_interval_ms * 1000
         self._session_us = config.session_timeout_ms * 1000
         self._max_poll_us = config.max_poll_interval_ms * 1000
-        self._retry_backoff_ms = config.retry_backoff_ms
+        most_ms = max(RETRY_BACKOFF_MAX_MS, config.retry_backoff_ms)
+        self._backoff = Backoff(config.retry_backoff_ms, most_ms)
         self._profile = config.profile
         self._sent_us: int | None = None
         self._failed = 0
@@ -64,7 +66,7 @@ class HeartbeatTimers:
         self._session_ends_us = now_us + self._session_us
 
     def failed(self, now_us: int) -> None:
-        self._heartbeat_at_us = now_us + backoff_ms(self._failed, self._retry_backoff_ms) * 1000
+        self._heartbeat_at_us = now_us + self._backoff.pause_ms(self._failed) * 1000
         self._failed += 1
 
     def coordinator_found(self, now_us: int) -> None:

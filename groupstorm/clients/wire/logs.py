@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -201,13 +201,12 @@ async def log_ends(
 
 
 async def _offsets(
-    cluster: ClusterClient, partitions: Iterable[TopicPartition], at: OffsetReset, read_committed: bool
+    cluster: ClusterClient, partitions: Collection[TopicPartition], at: OffsetReset, read_committed: bool
 ) -> dict[TopicPartition, int]:
-    by_leader: dict[int, dict[TopicPartition, int]] = {}
     for partition in partitions:
-        by_leader.setdefault(_leader(cluster, partition), {})[partition] = int(at)
+        _ = _leader(cluster, partition)  # raises ConnectionLost if it has none
     found = {}
-    for node_id, asked in by_leader.items():
+    for node_id, asked in by_leader(cluster, dict.fromkeys(partitions, int(at))).items():
         listed = await ask_leader(cluster, node_id, asked, read_committed, cluster.request_timeout_ms)
         for partition, error, offset, _ in listed:
             _check(partition, error)

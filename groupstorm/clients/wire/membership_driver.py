@@ -12,11 +12,10 @@ from typing import NamedTuple
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.operations import GIVEN_UP_EVENTS, CallbackKind, RunCallback
+from groupstorm.clients.wire.cluster import TopicWatch
 from groupstorm.clients.wire.offsets import Commits, OffsetLookup
-from groupstorm.clients.wire.parts import ConsumerParts, MemberStatus
-from groupstorm.clients.wire.polling import ApplicationPolling
+from groupstorm.clients.wire.parts import ApplicationPolling, ConsumerParts, MemberStatus
 from groupstorm.clients.wire.positions import PartitionOffsets
-from groupstorm.clients.wire.topic_watch import TopicWatch
 from groupstorm.coordinator.errors import Error
 from groupstorm.trace.events import member as events
 

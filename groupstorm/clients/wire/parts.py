@@ -1,8 +1,9 @@
-"""The parts of a consumer over TCP: its application, its events, its membership, and the ones they share."""
+"""The parts of a consumer over TCP: its application and that one's polls, its events, its membership."""
 
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Collection, Coroutine
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -16,6 +17,7 @@ from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink
 from groupstorm.clients.wire.logs import OffsetReset
 from groupstorm.clients.wire.positions import Positions
+from groupstorm.clients.wire.waiting import WakeEvent
 from groupstorm.coordinator.errors import Error
 from groupstorm.trace.events import member as events
 
@@ -153,32 +155,26 @@ class MemberStatus(Protocol):
     @property
     def owned(self) -> tuple[TopicPartition, ...]:
         """The partitions that the application may read, in order."""
-        ...
 
     @property
     def generation(self) -> Generation:
         """The generation, or the member epoch, for requests and events; -1: not in the group."""
-        ...
 
     @property
     def failure(self) -> str | None:
         """The fatal error by Kafka's name, or the exception that poll() throws; None while it runs."""
-        ...
 
     @property
     def may_commit(self) -> bool:
         """Whether the coordinator takes commits of this member now."""
-        ...
 
     @property
     def is_joining(self) -> bool:
         """Whether a commit has to wait for the generation that the member is joining."""
-        ...
 
     @property
     def is_settled(self) -> bool:
         """Whether the member has what its group assigns to it, and nothing is under way."""
-        ...
 
     @property
     def is_leader(self) -> bool: ...
@@ -186,12 +182,56 @@ class MemberStatus(Protocol):
     @property
     def assigned_topic_ids(self) -> Collection[UUID]:
         """The topics of the assignment, if the broker says which they are."""
-        ...
 
     def commit_answered(self, error: Error, sent: Generation) -> None:
         """``error``: the first one of the response. ``sent``: the generation in the request."""
-        ...
 
     def metadata_refreshed(self) -> None:
         """New topic metadata has arrived."""
-        ...
+
+
+class PollThrew(Exception):
+    """poll() has thrown an error, by Kafka's name: the application closes its consumer."""
+
+    def __init__(self, error: str) -> None:
+        super().__init__(error)
+        self.error = error
+
+
+class ApplicationPolling(ABC):
+    """The application polls all the time, except between `leave` and `enter`."""
+
+    def __init__(self, parts: ConsumerParts) -> None:
+        #: The topics of the last subscribe().
+        self.subscription = parts.config.topics
+        self._parts = parts
+        self._wake_event = WakeEvent(parts.clock)
+        self._polls = True
+        #: Whether a task waits until poll() has something to do.
+        self._waits = False
+
+    @property
+    @abstractmethod
+    def has_work(self) -> bool:
+        """Whether the next poll() does more than return records."""
+
+    @abstractmethod
+    def resubscribe(self, topics: tuple[str, ...]) -> None:
+        """subscribe() with other topics."""
+
+    def leave(self) -> None:
+        """The application works on a batch and does not poll; what is under way ends first."""
+        self._polls = False
+
+    def enter(self) -> None:
+        """The application polls again."""
+        self._polls = True
+        self._wake_event.wake()
+
+    @abstractmethod
+    def polled(self) -> None:
+        """poll() was called, had nothing to do, and has returned the next batch."""
+
+    def wake(self) -> None:
+        """poll() may have something to do."""
+        self._wake_event.wake()

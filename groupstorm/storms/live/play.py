@@ -17,7 +17,7 @@ from groupstorm.clients.brokers.contract import (
     RunningBroker,
     refused,
 )
-from groupstorm.clients.group_protocol import GroupProtocol
+from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.clients.wire.admin import await_coordinator, create_topics, delete_group, delete_topics
 from groupstorm.clients.wire.admin import broker_options as actual_options
 from groupstorm.clients.wire.cluster import ClusterClient

@@ -9,11 +9,11 @@ from uuid import UUID
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.brokers.contract import RunningBroker
-from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.inferred_consumer_group import InferredConsumerGroup
 from groupstorm.clients.inferred_coordinator import InferredCoordinator
 from groupstorm.clients.inferred_migration import InferredMigration
 from groupstorm.clients.operations import Disconnected
+from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.clients.wire.admin import grow_topic
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.coordinator.messages import Request, Response

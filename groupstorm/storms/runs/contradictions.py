@@ -7,7 +7,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from groupstorm.assignors.promises import BUILT_IN
 from groupstorm.assignors.registry import get
-from groupstorm.clients.adapters.role import is_cooperative
+from groupstorm.clients.adapters import is_cooperative
 from groupstorm.clients.profiles import ALL_FETCHED, PROFILES, consumer_protocol_needs
 from groupstorm.figures import Figures
 from groupstorm.figures.unsettled import lag_growth

@@ -6,8 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final
 
 from groupstorm.assignors.streams.model import Strategy
-from groupstorm.clients.group_protocol import GroupProtocol
-from groupstorm.clients.profiles import JAVA, PROFILES
+from groupstorm.clients.profiles import JAVA, PROFILES, GroupProtocol
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.setting_names import (
     ACKNOWLEDGEMENT,

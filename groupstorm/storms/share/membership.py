@@ -12,7 +12,7 @@ from uuid import UUID
 
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember
-from groupstorm.clients.consumer_group.share_member import ShareGroupMember
+from groupstorm.clients.consumer_group.member import ShareGroupMember
 from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.operations import (
     Disconnected,

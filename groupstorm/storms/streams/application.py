@@ -14,7 +14,7 @@ from groupstorm.assignors.streams.leader import Application, Rebalance
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.assignors.userdata.streams import AssignorError, StreamsTask
 from groupstorm.assignors.userdata.streams_assignment import NO_REBALANCE_MS
-from groupstorm.clients.streams.directory import StateDirectory
+from groupstorm.clients.streams.state import StateDirectory
 from groupstorm.clients.streams.tasks import TaskManager
 from groupstorm.clients.streams.topology import Topology
 from groupstorm.history.tasks import STABLE

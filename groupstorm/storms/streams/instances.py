@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from uuid import UUID
 
 from groupstorm.assignors.userdata.streams import LATEST_SUPPORTED_VERSION
-from groupstorm.clients.group_protocol import GroupProtocol
-from groupstorm.clients.streams.directory import StateDirectory
+from groupstorm.clients.profiles import GroupProtocol
+from groupstorm.clients.streams.state import StateDirectory
 from groupstorm.history.tasks import STABLE
 from groupstorm.storms.runs.scenario_host import Process
 from groupstorm.storms.runs.step_runner import StepRunner

@@ -14,8 +14,8 @@ from groupstorm.assignors.streams.leader import Application, Rebalance
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.assignors.userdata.streams import AssignorError
 from groupstorm.assignors.userdata.streams_assignment import AssignmentInfo
-from groupstorm.clients.causes import RejoinCause
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.error_tables import RejoinCause
 from groupstorm.clients.member_session import MemberState
 from groupstorm.clients.streams.assignor import FollowUp, StreamsPartitionAssignor
 from groupstorm.clients.streams.group_member import StreamsGroupMember, ThreadFacts

@@ -12,8 +12,7 @@ from typing import Protocol
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.operations import CallbackKind, RunCallback
-from groupstorm.clients.streams.changelogs import ChangelogReader
-from groupstorm.clients.streams.directory import StateDirectory
+from groupstorm.clients.streams.state import ChangelogReader, StateDirectory
 from groupstorm.clients.streams.tasks import TaskManager
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.streams.application import StreamsApplication

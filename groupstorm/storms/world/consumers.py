@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.group_protocol import GroupProtocol
+from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.storms.runs.scenario_host import Process, member_names
 from groupstorm.storms.scenario.topics import topic_names
 from groupstorm.storms.world.consumer import VirtualConsumer

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.group_protocol import GroupProtocol
-from groupstorm.clients.profiles import PROFILES
+from groupstorm.clients.profiles import PROFILES, GroupProtocol
 from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.scenario.consistency import commit_ns, commits_of
 from groupstorm.storms.scenario.randomness import Stream

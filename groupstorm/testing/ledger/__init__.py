@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groupstorm.testing.ledger.entries import Allowed, Finding, Kind
+from groupstorm.testing.ledger.history import Allowed, Finding, Kind
 from groupstorm.testing.ledger.ledger import Ledger, LedgerFailed
 from groupstorm.testing.ledger.report import Report
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations, pairwise
 from typing import NamedTuple
 
-from groupstorm.testing.ledger.entries import (
+from groupstorm.testing.ledger.history import (
     Allowed,
     Commit,
     Entry,
@@ -18,8 +18,10 @@ from groupstorm.testing.ledger.entries import (
     Kind,
     Processing,
     Started,
+    Stint,
+    Stints,
+    by_partition,
 )
-from groupstorm.testing.ledger.stints import Stint, Stints, by_partition
 
 
 class Rules(NamedTuple):
@@ -256,7 +258,7 @@ class ShareJudge(Judge):
     def _again(self, record: Input, processings: Sequence[Processing]) -> Iterator[Finding]:
         allowed = Allowed.NEVER if self._rules.exactly_once else Allowed.YES
         for first, again in pairwise(one for one in processings if one.is_complete):
-            detail = f"by {first.by or 'an instance'} and again by {again.by or 'an instance'}: {allowed}"
+            detail = f"by {_name(first.by)} and again by {_name(again.by)}: {allowed}"
             found = self._finding(Kind.TWICE, record, detail, (first, again))
             yield found._replace(allowed=allowed)
 
@@ -276,4 +278,4 @@ class ShareJudge(Judge):
 def _deliveries(processings: Sequence[Processing]) -> str:
     if not processings:
         return "no instance has begun it"
-    return f"begun and not done {len(processings)} times, last by {processings[-1].by or 'an instance'}"
+    return f"begun and not done {len(processings)} times, last by {_name(processings[-1].by)}"

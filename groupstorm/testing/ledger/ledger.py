@@ -15,7 +15,7 @@ from groupstorm.problems import InputError
 from groupstorm.testing.arguments import flag, number, optional_number, seconds, text
 from groupstorm.testing.broker import BrokerUnderTest
 from groupstorm.testing.groups import SHARE
-from groupstorm.testing.ledger.entries import (
+from groupstorm.testing.ledger.history import (
     Assigned,
     History,
     Incident,

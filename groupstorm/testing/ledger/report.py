@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from groupstorm.testing.ledger.entries import (
+from groupstorm.testing.ledger.history import (
     MEANINGS,
     Allowed,
     Assigned,

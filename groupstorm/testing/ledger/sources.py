@@ -11,7 +11,7 @@ from groupstorm.problems import InputError
 from groupstorm.testing.broker import BrokerUnderTest
 from groupstorm.testing.emulated import EmulatedBroker
 from groupstorm.testing.groups import GroupUnderTest
-from groupstorm.testing.ledger.entries import Assigned, Commit, History, Moment, exactly
+from groupstorm.testing.ledger.history import Assigned, Commit, History, Moment, exactly
 from groupstorm.trace.events import coordinator as events
 
 #: The time that a broker is left alone between two questions.

@@ -1,5 +1,5 @@
-"""`group_protocol="consumer"` on Kafka itself (a JVM process): alone, with Kafka's own consumer, in a live
-migration."""
+"""The consumer on Kafka itself (a JVM process): alone in either protocol; with `group_protocol="consumer"`
+beside Kafka's own consumer, and in a live migration."""
 
 from __future__ import annotations
 
@@ -12,7 +12,14 @@ import pytest
 from groupstorm.clients.consumer import CooperativeConsumer
 from groupstorm.problems import InputError
 from groupstorm.trace.events import member as events
-from tests.clients.consumer.applications import GROUP, TOPIC, ConsumerApplication, quick, until
+from tests.clients.consumer.applications import (
+    GROUP,
+    TOPIC,
+    ConsumerApplication,
+    either_protocol,
+    quick,
+    until,
+)
 from tests.clients.consumer.test_real_kafka import PARTITIONS, Production, has_settled, kafka
 from tests.oracle.build import OracleUnavailable, build
 from tests.oracle.member.members import JavaMember
@@ -40,23 +47,25 @@ def check_every_record_once(applications: Sequence[ConsumerApplication], sent: i
         assert read == list(range(sent)), number
 
 
-async def test_joins_handovers_static_restarts_and_removals() -> None:
+@either_protocol
+async def test_joins_handovers_static_restarts_and_removals(protocol: str) -> None:
     async with kafka(OPTIONS) as broker:
         everybody: list[ConsumerApplication] = []
 
         def start(name: str, **options: Any) -> ConsumerApplication:
-            everybody.append(ConsumerApplication(broker.address, name, **NEW, **options).start())
-            return everybody[-1]
+            one = ConsumerApplication(broker.address, name, group_protocol=protocol, **options)
+            everybody.append(one.start())
+            return one
 
         first, second = start("a", group_instance_id="a"), start("b")
         await until(lambda: has_settled([first, second], 0))
         async with Production(broker.address).running() as production:
             await until(lambda: production.sent > 5)
-            mine, rounds = first.owned, len(second.listener.calls)
+            mine, generation, rounds = first.owned, second.generation, len(second.listener.calls)
             await first.stop()
             again = start("a", group_instance_id="a")
             await until(lambda: has_settled([again, second], 0))
-            assert again.owned == mine
+            assert (again.owned, second.generation) == (mine, generation)
             assert len(second.listener.calls) == rounds
             third = start("c")
             await until(lambda: has_settled([again, second, third], 0))

@@ -257,35 +257,6 @@ def _check_java(java: JavaMember) -> None:
     assert len(java.observed) > 4
 
 
-async def test_rounds_commits_and_restarts_on_kafka() -> None:
-    """The tests on the emulator in one sequence."""
-    async with kafka() as broker:
-        first = ConsumerApplication(
-            broker.address, "a", group_instance_id="a", session_timeout_ms=10_000
-        ).start()
-        second = ConsumerApplication(broker.address, "b").start()
-        await until(lambda: has_settled([first, second], 0))
-        async with Production(broker.address).running() as production:
-            await until(lambda: production.sent > 5)
-            generation, mine = first.generation, first.owned
-            await first.stop()
-            again = ConsumerApplication(
-                broker.address, "a", group_instance_id="a", session_timeout_ms=10_000
-            ).start()
-            await until(lambda: has_settled([again, second], 0))
-            assert (again.generation, again.owned) == (generation, mine)
-            third = ConsumerApplication(broker.address, "c").start()
-            await until(lambda: has_settled([again, second, third], 0))
-            await third.stop()
-            await until(lambda: has_settled([again, second], 0))
-        await until(lambda: _read_to([again, second], production.sent))
-        await second.stop()
-        await again.stop(leave_group=True)
-        everybody = [first, again, second, third]
-        _check_offsets(everybody)
-        assert sum(len(one.records) for one in everybody) == PARTITIONS * production.sent
-
-
 # -- TLS and SASL ------------------------------------------------------------------------------------
 
 _ALTER_SCRAM = ClientApi(51, "AlterUserScramCredentials", 0, 0)

@@ -10,11 +10,11 @@ import pytest
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.consumer.errors import RecordCorrupt
-from groupstorm.clients.consumer.fetch_buffer import FetchBuffer
 from groupstorm.clients.consumer.records import (
     AbortedRecords,
     ConsumerRecord,
     Decoding,
+    FetchBuffer,
     FetchedRecords,
     decoding,
 )

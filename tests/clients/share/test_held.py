@@ -10,8 +10,7 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.consumer.errors import RecordCorrupt
 from groupstorm.clients.consumer.records import decoding
 from groupstorm.clients.share import AcknowledgeType, NotAcknowledged, NotHeld
-from groupstorm.clients.share.acknowledgements import GAP, AckRange, SharePartition
-from groupstorm.clients.share.held import Acquired, HeldRecords, Source
+from groupstorm.clients.share.records import GAP, AckRange, Acquired, HeldRecords, SharePartition, Source
 from groupstorm.coordinator.errors import Error
 from tests.clients.consumer.test_records import COMMIT, batch, marker
 from tests.clients.share.members import counts

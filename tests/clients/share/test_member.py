@@ -6,10 +6,10 @@ from uuid import UUID
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.consumer_group.share_member import ShareGroupMember
+from groupstorm.clients.consumer_group.member import ShareGroupMember
 from groupstorm.clients.consumer_group.states import MemberState
-from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.operations import Left, RefreshTopics, RunCallback, SendHeartbeat
+from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
 

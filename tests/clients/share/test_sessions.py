@@ -8,7 +8,7 @@ import pytest
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.operations import Disconnected
-from groupstorm.clients.share.acknowledgements import (
+from groupstorm.clients.share.records import (
     GAP,
     Acknowledgements,
     AcknowledgeType,

@@ -6,8 +6,7 @@ from uuid import UUID
 
 from groupstorm.assignors.streams.model import Task, TaskId, TaskPartition
 from groupstorm.assignors.userdata.streams import StreamsTask
-from groupstorm.clients.streams.changelogs import ChangelogReader
-from groupstorm.clients.streams.directory import StateDirectory
+from groupstorm.clients.streams.state import ChangelogReader, StateDirectory
 from groupstorm.clients.streams.tasks import TaskManager
 from groupstorm.clients.streams.topology import Topology
 from groupstorm.trace.events.streams import Event

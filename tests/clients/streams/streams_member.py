@@ -10,8 +10,8 @@ from typing import Any
 
 from groupstorm.assignors.streams.groups import Task, TaskIds
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.group_protocol import GroupProtocol
 from groupstorm.clients.operations import SendHeartbeat
+from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.clients.streams.group_member import StreamsGroupMember, ThreadFacts
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse

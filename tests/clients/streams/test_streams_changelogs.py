@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groupstorm.clients.streams.changelogs import ChangelogReader
+from groupstorm.clients.streams.state import ChangelogReader
 from tests.hypothesis_examples import examples
 
 SECOND = 1_000_000

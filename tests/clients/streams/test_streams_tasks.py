@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.clients.streams.directory import CHECKPOINT_RECORDS
+from groupstorm.clients.streams.state import CHECKPOINT_RECORDS
 from groupstorm.clients.streams.tasks import TaskManager
 from groupstorm.trace.events import streams as events
 from tests.clients.streams.streams_host import RECORDS, SECOND, STATELESS, Host, sums

@@ -12,8 +12,7 @@ from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jars import kafka_jars
 from groupstorm.clients.brokers.jvm import MINIMUM_JAVA, logging_option
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.group_protocol import GroupProtocol
-from groupstorm.clients.profiles import PROFILES
+from groupstorm.clients.profiles import PROFILES, GroupProtocol
 from groupstorm.javaruntime import runtimes
 from groupstorm.problems import InputError
 from groupstorm.storms.live.real_clients.libraries import JAVA, built_once, library

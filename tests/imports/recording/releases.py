@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Final, NamedTuple
 
-from groupstorm.clients.group_protocol import GroupProtocol
+from groupstorm.clients.profiles import GroupProtocol
 
 #: Of every minor release line that changed the lines: the last Scala coordinators, and the Java one.
 VERSIONS: Final = ("2.8.2", "3.4.1", "3.8.1", "4.0.0", "4.3.1", "4.4.0")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.testing.ledger.entries import (
+from groupstorm.testing.ledger.history import (
     Allowed,
     Assigned,
     Commit,

@@ -13,7 +13,7 @@ from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.testing import Broker
 from groupstorm.testing.chosen import chosen_broker
 from groupstorm.testing.ledger import Allowed, Kind, Ledger, Report
-from groupstorm.testing.shared import SharedBrokers
+from groupstorm.testing.real import SharedBrokers
 from tests.testing.ledger.services import Service, careful, commits_first, commits_late
 from tests.waiting import until
 

@@ -15,7 +15,7 @@ from groupstorm.clients.share import AcknowledgeType, ShareConsumer
 from groupstorm.problems import InputError
 from groupstorm.testing import Broker, Ledger
 from groupstorm.testing.ledger import Kind, LedgerFailed
-from groupstorm.testing.ledger.entries import Allowed, History, Processing
+from groupstorm.testing.ledger.history import Allowed, History, Processing
 from groupstorm.testing.ledger.judging import Rules, ShareJudge
 from groupstorm.testing.real import RealBroker
 from tests.clients.share.members import SETTINGS, Members, polled

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import NamedTuple
 
-from groupstorm.clients.causes import RejoinCause
+from groupstorm.clients.error_tables import RejoinCause
 from groupstorm.storms.live.real_clients.observations import (
     Assigned,
     Closed,

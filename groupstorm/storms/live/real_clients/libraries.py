@@ -18,7 +18,7 @@ from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jars import kafka_classpath, kafka_jars, quick_start
 from groupstorm.clients.brokers.jvm import MINIMUM_JAVA
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.group_protocol import GroupProtocol
+from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.javaruntime import cache_folder, runtimes
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.randomness import DRAW_SPAN, Distribution

@@ -1,9 +1,5 @@
-"""A thread reads changelogs: it restores active tasks, or else keeps its standbys up to date.
-
-Kafka's state updater (DefaultStateUpdater, KIP-869) reads the changelogs of all its active tasks side by
-side; standbys wait until these are restored. So the restoring active tasks share the thread's rate equally;
-if there are none, the standbys that are behind share it. A standby that has caught up follows at a distance
-of ``follow`` records; these reads do not count against the rate.
+"""The state of tasks: what a host keeps on its disk (StateDirectory), and how a thread reads changelogs
+(DefaultStateUpdater, KIP-869).
 
 Positions are whole records outside and millionths of a record inside: a rate in records per second is the
 same number in millionths per microsecond.
@@ -13,6 +9,69 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import NamedTuple
+from uuid import UUID
+
+#: A task writes a checkpoint when its state is this number of records further than the last checkpoint
+#: (StateManagerUtil.OFFSET_DELTA_THRESHOLD_FOR_CHECKPOINT); after a crash the last checkpoint counts.
+CHECKPOINT_RECORDS = 10_000
+
+
+class _Kept(NamedTuple):
+    position: int
+    since_us: int
+
+
+class StateDirectory:
+    """One host's state. Tasks are numbers, positions records of changelogs.
+
+    One thread at a time locks a task's state. State that no thread has locked for ``cleanup_delay_us``
+    (state.cleanup.delay.ms) is removed (cleanRemovedTasks). An application that restarts on the same host
+    finds its state and its process id ``process`` again (KAFKA-10716).
+    """
+
+    def __init__(self, process: UUID, cleanup_delay_us: int) -> None:
+        self.process = process
+        self._cleanup_delay_us = cleanup_delay_us
+        self._kept: dict[int, _Kept] = {}
+        self._locks: dict[int, str] = {}
+
+    def lock(self, task: int, thread: str) -> bool:
+        """Lock the task's state for ``thread``. Returns whether ``thread`` has the lock."""
+        return self._locks.setdefault(task, thread) == thread
+
+    def unlock(self, task: int, thread: str) -> None:
+        if self._locks.get(task) == thread:
+            del self._locks[task]
+
+    def unlock_all(self, thread: str) -> None:
+        """Release all locks of a thread that has ended."""
+        for task in [task for task, owner in self._locks.items() if owner == thread]:
+            del self._locks[task]
+
+    def position(self, task: int) -> int:
+        """The position of the task's state in the directory; 0 if there is none."""
+        kept = self._kept.get(task)
+        return 0 if kept is None else kept.position
+
+    def keep(self, task: int, position: int, now_us: int) -> None:
+        """A task was closed, or its process has ended: the disk has its state up to ``position``."""
+        self._kept[task] = _Kept(position, now_us)
+
+    def lockable(self, thread: str, now_us: int) -> dict[int, int]:
+        """Lock all unused state; task -> position (tryToLockAllNonEmptyTaskDirectories)."""
+        self._clean(now_us)
+        return {task: kept.position for task, kept in sorted(self._kept.items()) if self.lock(task, thread)}
+
+    def kept(self, now_us: int) -> dict[int, int]:
+        """The positions of all state on the host, in use or not (StateDirectory.taskOffsetSums)."""
+        self._clean(now_us)
+        return {task: kept.position for task, kept in self._kept.items()}
+
+    def _clean(self, now_us: int) -> None:
+        for task, kept in tuple(self._kept.items()):
+            if task not in self._locks and kept.since_us + self._cleanup_delay_us < now_us:
+                del self._kept[task]
+
 
 MILLION = 1_000_000
 #: No forecast beyond this: a standby that needs longer never catches up.
@@ -29,7 +88,13 @@ class CaughtUp(NamedTuple):
 
 
 class ChangelogReader:
-    """``end(task, time_us)``: the number of records in its changelog then, as forecast."""
+    """Restores the active tasks of a thread, or else keeps its standbys up to date.
+
+    The restoring active tasks share the thread's rate equally, and standbys wait until all are restored.
+    Then the standbys that are behind share it. A standby that has caught up follows at a distance of
+    ``follow`` records; these reads do not count against the rate. ``end(task, time_us)``: the number of
+    records in a changelog then, as forecast.
+    """
 
     def __init__(self, records_per_second: int, end: Callable[[int, int], int], follow: int) -> None:
         self._rate = records_per_second
