@@ -27,7 +27,6 @@ COMPILED = (
     "assignors/consumer/claims",
     "assignors/consumer/constrained",
     "assignors/leader/assignment",
-    "assignors/leader/memory",
     "assignors/server/uniform",
     "assignors/userdata/consumer_protocol",
     "assignors/userdata/sticky",

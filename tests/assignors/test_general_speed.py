@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from groupstorm.assignors.consumer.claims import Claim, settle
 from groupstorm.assignors.consumer.general import GeneralAssignment
-from groupstorm.assignors.consumer.index import PartitionIndex
-from groupstorm.assignors.consumer.indexed import Question
+from groupstorm.assignors.consumer.indexed import PartitionIndex, Question
 from groupstorm.assignors.consumer.sticky import StickyAssignor
 from groupstorm.assignors.contract import MapOrder, TopicMetadata
 from groupstorm.assignors.userdata import Subscription

@@ -1,8 +1,8 @@
 """Checks an assignor against its promises, and finds the smallest history in which it breaks one.
 
 * `history`: groups that go through rounds of rebalancing, and random ones;
-* `properties`: the questions asked of every round and of every change;
-* `optimum`: the best balance and the fewest moves, by brute force;
+* `properties`: the questions asked of every round and of every change, and the best balance and the fewest
+  moves of a small group, by brute force;
 * `checking`: plays histories, collects broken properties, and makes a failing history small;
 * `rendering`: histories and reports as JSON and as lines of text; `speed`: the CPU time of an answer.
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from groupstorm.assignors.streams.draft import wants_rebalance
 from groupstorm.assignors.streams.leader import Application, Rebalance
-from groupstorm.assignors.userdata.streams import AssignorError
-from groupstorm.assignors.userdata.streams_assignment import AssignmentInfo
+from groupstorm.assignors.userdata.streams import AssignmentInfo, AssignorError
 from groupstorm.clients.causes import RejoinCause
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.member_session import MemberState
