@@ -180,7 +180,7 @@ COMPILED = (
     "storms/world/topics",
     "storms/world/trace_buffer",
     "trace/kept_trace",
-    "trace/row_batch",
+    "trace/parquet",
     "trace/writer",
     "turns",
 )

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
-from collections.abc import Callable, Collection, Mapping
+import subprocess
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Final
 
+from groupstorm.cli.printing import print_lines_aside
+from groupstorm.problems import InputError
 from groupstorm.storms.scenario.preset_files import preset_summaries, preset_text
 from groupstorm.version import __version__
 from tools.documentation.broker import reference_page
 from tools.documentation.clients import options_page, profiles_page
-from tools.documentation.explain import patterns_page
-from tools.documentation.scenarios import settings_page
-from tools.documentation.trace import events_page
-from tools.website.answers import write_answers
+from tools.documentation.reference import events_page, patterns_page, settings_page
 
 #: Pages outside docs/, with their names on the site.
 OTHERS = {
@@ -90,15 +94,55 @@ def preset_pages(answers: Mapping[str, str]) -> dict[str, str]:
             f"# {name}\n\n{question}\n\n"
             f"```sh\ngroupstorm compare {name}\n```\n\n"
             f'<p><a href="../../playground/#{name}">Run it in the browser</a></p>\n\n'
-            f"Variants: {', '.join(f'`{variant}`' for variant in variants)}.\n\n{_answer(answers.get(name))}"
+            f"Variants: {', '.join(f'`{variant}`' for variant in variants)}.\n\n{_told(answers.get(name))}"
             f"## The scenario\n\n```yaml\n{preset_text(name)}```\n\n"
             "[Scenarios](../scenarios.md) explains it; all [settings and steps](../settings.md).\n"
         )
     return {"index.md": "\n".join(index) + "\n", **pages}
 
 
-def _answer(answer: str | None) -> str:
+def _told(answer: str | None) -> str:
     if answer is None:
         return ""
     made = f"Of groupstorm {__version__}, with one seed; `groupstorm compare` runs five."
     return f"## The answer\n\n{made}\n\n{answer}\n\n"
+
+
+#: The end of the report's Markdown: commands that name folders of this machine.
+_ENDS_AT: Final = "\n<details>"
+
+
+def write_answers(presets: Iterable[str], folder: Path) -> Mapping[str, str]:
+    """Run the presets' comparisons, and write a picture of each into ``folder``: NAME.svg.
+
+    Returns the answers as Markdown, by preset. Raises InputError if a command fails.
+    """
+
+    def answer(preset: str) -> tuple[str, str]:
+        found = preset, _answer(preset, folder)
+        print_lines_aside(f"site: {preset} is answered")
+        return found
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return dict(threads.map(answer, presets))
+
+
+def _answer(preset: str, folder: Path) -> str:
+    runs, page = folder / f"{preset}.runs", folder / f"{preset}.answer.md"
+    _groupstorm("compare", preset, "--seeds", "1", "--out", str(runs))
+    _groupstorm("report", str(runs), "-o", str(page))
+    text = page.read_text("utf-8")
+    page.unlink()
+    page.with_suffix(".svg").rename(folder / f"{preset}.svg")
+    shutil.rmtree(runs)
+    _question, _, answered = text.partition("\n")
+    return answered.partition(_ENDS_AT)[0].strip().replace(f"{preset}.answer.svg", f"{preset}.svg")
+
+
+def _groupstorm(*arguments: str) -> None:
+    command = [sys.executable, "-m", "groupstorm", *arguments]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        raise InputError(
+            f"groupstorm {' '.join(arguments)} ended with {ran.returncode}: {ran.stderr.strip()}"
+        )
