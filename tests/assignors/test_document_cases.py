@@ -11,7 +11,7 @@ from groupstorm.assignors.cases import answers
 from groupstorm.assignors.userdata import decode_assignment
 from groupstorm.assignors.userdata.sticky import decode_epoch
 from groupstorm.problems import InputError
-from tests.assignors.documents import assign_case
+from tests.assignors.groups import assign_case
 
 OWNER = {"id": "a", "topics": ["t"], "owned": [["t", 0], ["t", 1]], "generation": 3}
 NEWCOMER = {"id": "b", "topics": ["t"]}
