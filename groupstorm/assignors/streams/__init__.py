@@ -8,7 +8,7 @@ comparing numbers is comparing TaskIds and ProcessIds.
 * `sticky`: the legacy assignor, the one for unknown lags, and that of KIP-924;
 * `draft`: KIP-441's draft, which was not shipped;
 * `standbys`: placement of replicas by load, by client tags (KIP-708), or in KIP-925's other two ways;
-* `rackaware`, `costs`, `graphs`, `collapsed`, `flow`: KIP-925;
+* `rackaware`, `costs`, `graphs`, `collapsed`: KIP-925;
 * `threads`: the tasks of a client's threads; `leader`: a whole rebalance, bytes in and bytes out.
 """
 

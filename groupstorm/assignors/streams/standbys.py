@@ -22,8 +22,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 
+from groupstorm.assignors.streams.collapsed import FlowNetwork
 from groupstorm.assignors.streams.costs import CrossRack
-from groupstorm.assignors.streams.flow import FlowNetwork
 from groupstorm.assignors.streams.model import Config, Placement, StreamsGroup, TagsOrRacks
 from groupstorm.assignors.streams.rackaware import MayMove
 from groupstorm.javahash import hash_order
