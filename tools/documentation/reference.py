@@ -60,38 +60,32 @@ EVENTS: Mapping[str, Iterable[type]] = {
 }
 
 
-def _columns_table(heading: str, columns: Iterable[Column]) -> str:
-    rows = [f"| `{column.name}` | {column.type.value} | {column.meaning} |" for column in columns]
-    return "\n".join([heading, "", "| column | type | meaning |", "|---|---|---|", *rows])
+def _columns_table(columns: Iterable[Column]) -> str:
+    rows = [(f"`{column.name}`", column.type.value, column.meaning) for column in columns]
+    return table(("column", "type", "meaning"), rows)
 
 
 def events_page() -> str:
     """The site's page of columns and events: what each means, and which columns an event has."""
     told = "The columns of a [trace](trace.md), then its events, each with its columns beside the first five."
+    columns = f"Schema version {SCHEMA_VERSION}.\n\n{_columns_table(COLUMNS)}"
     behind = f"Schema version {IMPORTED_VERSION} has them all, and behind them:"
-    columns = [
-        "## Columns",
-        "",
-        _columns_table(f"Schema version {SCHEMA_VERSION}.", COLUMNS),
-        "",
-        _columns_table(behind, PROVENANCE_COLUMNS),
-        "",
-    ]
+    columns += f"\n\n{behind}\n\n{_columns_table(PROVENANCE_COLUMNS)}\n"
     sections = [f"## Events {source}\n\n{_events_table(types)}\n" for source, types in EVENTS.items()]
-    return "\n".join(["# Columns and events of a trace", "", told, "", *columns, *sections])
+    return "\n".join(["# Columns and events of a trace", "", told, "", "## Columns", "", columns, *sections])
 
 
 def _events_table(event_types: Iterable[type]) -> str:
     """Event types as a Markdown table: name, what it says, its columns."""
-    rows = ["| event | what happened | columns |", "|---|---|---|"]
+    rows = []
     for event_type in event_types:
         fields: tuple[str, ...] = event_type._fields  # type: ignore[attr-defined]  # a named tuple's
         summary = " ".join((event_type.__doc__ or "").split())
         if summary.startswith(f"{event_type.__name__}("):
             summary = ""  # a named tuple without a docstring of its own
         columns = ", ".join(f"`{field}`" for field in fields if field != "group")
-        rows.append(f"| `{event_name(event_type)}` | {summary.replace('|', '/')} | {columns} |")
-    return "\n".join(rows)
+        rows.append((f"`{event_name(event_type)}`", summary, columns))
+    return table(("event", "what happened", "columns"), rows)
 
 
 def patterns_page() -> str:
