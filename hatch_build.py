@@ -27,7 +27,6 @@ COMPILED = (
     "assignors/consumer/claims",
     "assignors/consumer/constrained",
     "assignors/leader/assignment",
-    "assignors/leader/memory",
     "assignors/server/uniform",
     "assignors/userdata/consumer_protocol",
     "assignors/userdata/sticky",
@@ -171,7 +170,7 @@ COMPILED = (
     "storms/world/topics",
     "storms/world/trace_buffer",
     "trace/kept_trace",
-    "trace/row_batch",
+    "trace/parquet",
     "trace/writer",
     "turns",
 )

@@ -19,6 +19,7 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from groupstorm.assignors.streams.assignors import TASK_ASSIGNORS
+from groupstorm.assignors.streams.cases import StreamsCase, read_case
 from groupstorm.assignors.streams.costs import CrossRack, TaskRacks, inputs
 from groupstorm.assignors.streams.model import (
     HIGH_AVAILABILITY_COSTS,
@@ -29,7 +30,6 @@ from groupstorm.assignors.streams.model import (
     StreamsGroup,
 )
 from groupstorm.assignors.streams.rackaware import Optimisation
-from groupstorm.assignors.streams.reading import StreamsCase, read_case
 from tests.oracle.build import OracleUnavailable, build
 from tests.oracle.jvm import Jvm
 from tests.oracle.running import as_line

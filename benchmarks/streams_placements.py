@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
+from groupstorm.assignors.streams.collapsed import FlowNetwork
 from groupstorm.assignors.streams.costs import CrossRack, TaskRacks, changelogs, inputs
-from groupstorm.assignors.streams.flow import FlowNetwork
 from groupstorm.assignors.streams.highavailability import high_availability
 from groupstorm.assignors.streams.model import (
     Config,

@@ -14,10 +14,11 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from groupstorm.assignors import protocol_name
 from groupstorm.assignors.consumer.indexed import IndexedAssignor
 from groupstorm.assignors.consumer.memoryless import RangeAssignor, RoundRobinAssignor
 from groupstorm.assignors.consumer.optimal import OptimalCooperativeStickyAssignor, OptimalStickyAssignor
-from groupstorm.assignors.consumer.phases import (
+from groupstorm.assignors.consumer.planned import (
     ConstrainedCooperativeStickyAssignor,
     TwoPhaseJavaSketch,
     TwoPhasePseudoCode,
@@ -27,7 +28,6 @@ from groupstorm.assignors.consumer.sticky import CooperativeStickyAssignor, Stic
 from groupstorm.assignors.consumer.streamjoin import StreamJoinStickyAssignor
 from groupstorm.assignors.contract import Assignor, MapOrder
 from groupstorm.assignors.custom import adapt
-from groupstorm.assignors.kafka_names import protocol_name
 from groupstorm.problems import InputError, not_one_of
 
 if TYPE_CHECKING:

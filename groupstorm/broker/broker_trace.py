@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from groupstorm.problems import InputError, OutputError
-from groupstorm.trace.directory import DirectorySink
 from groupstorm.trace.events.coordinator import Event
 from groupstorm.trace.schema import Source
 from groupstorm.trace.topic import TopicSink
+from groupstorm.trace.writer import DirectorySink
 
 
 def trace_in_folder(folder: Path, named: str, on_failure: Callable[[str], None]) -> BrokerTrace:

@@ -23,10 +23,10 @@ from groupstorm.broker.shell import OnEvents, Server
 from groupstorm.held_signals import heeded_stop_signals
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint
-from groupstorm.trace.directory import ROTATION_S
 from groupstorm.trace.events.coordinator import Event
 from groupstorm.trace.log import configure, log_event
 from groupstorm.trace.topic import TopicAddress, TopicSink
+from groupstorm.trace.writer import ROTATION_S
 
 #: When Python looks for objects that refer to each other: among young ones only. To look at all takes longer
 #: the more there are, 0.2 s with 20,000 topics, and everybody waits. The broker drops no old ones in cycles.

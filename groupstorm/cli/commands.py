@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from groupstorm import __version__, tables
-from groupstorm.cli.invocation import as_invoked
+from groupstorm.cli.printing import as_invoked
 from groupstorm.problems import ExitCode
 
 #: Command -> the first paragraph of its help, which its docstring repeats: `groupstorm --help` imports none.

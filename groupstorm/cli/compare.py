@@ -1,11 +1,11 @@
-"""`groupstorm compare`: the variants of one scenario, side by side."""
+"""`groupstorm compare`: the variants of one scenario, side by side; with --on each beside a broker's."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -24,6 +24,7 @@ from groupstorm.cli.printing import (
     print_command,
     print_grid,
     print_json,
+    print_line,
     print_made,
     print_paragraph,
     print_paragraphs,
@@ -33,10 +34,12 @@ from groupstorm.cli.run import print_assignor_failures, print_files
 from groupstorm.problems import InputError
 from groupstorm.report.comparisons import comparison_content
 from groupstorm.report.deployment_notes import notes_by_variant
+from groupstorm.report.grid import Grid, Row
 from groupstorm.report.progress import runs_progress
-from groupstorm.report.tables import figures_csv, figures_grid, seeds_named
+from groupstorm.report.tables import brief, figures_csv, figures_grid, seeds_named
 from groupstorm.storms.runs.contradictions import contradictions
 from groupstorm.storms.runs.run import Run
+from groupstorm.storms.runs.run import run as run_scenario
 from groupstorm.storms.runs.run_folder import folder_stem, free_folder, write_json
 from groupstorm.storms.runs.several import (
     COMPARISON_FILE,
@@ -51,7 +54,12 @@ from groupstorm.storms.runs.several import (
     sentences,
     weights_of,
 )
-from groupstorm.storms.scenario.files import load
+from groupstorm.storms.scenario.files import ResolvedScenario, load
+from groupstorm.verdicts.agreement import Judged, agreement_answer, judge
+
+if TYPE_CHECKING:
+    from groupstorm.clients.brokers import BrokerKind
+    from groupstorm.storms.live.real_clients.libraries import Library
 
 
 def compare(
@@ -129,10 +137,8 @@ def compare(
         print_paragraphs(contradictions(settings_of, steps), "Before any run: ")
         print()
     if kind is not None and on is not None:
-        from groupstorm.cli.fidelity import compare_with_broker
-
         options = broker_options(on, allow_writes, client_config, with_library)
-        compare_with_broker(resolved, kind, folder, trace_format, as_json, options, clients)
+        _compare_with_broker(resolved, kind, folder, trace_format, as_json, options, clients)
         return
     orders = orders_of(scenario, chosen, numbers, changed, folder, trace_format, exact)
     runs = run_compared(
@@ -191,3 +197,56 @@ def _print_story_of_longest_gap(runs: Sequence[Run]) -> None:
     _, run, gap = max(gaps, key=lambda found: found[0])
     window = ["--from", str(max(0, gap.from_us // 1_000_000 - 5)), "--to", str(gap.to_us // 1_000_000 + 5)]
     print_command("Its story:", "trace", str(run.folder), "--partition", gap.partition, *window)
+
+
+FIDELITY_FILE = "fidelity.json"
+
+
+def _compare_with_broker(
+    variants: Mapping[str, ResolvedScenario],
+    kind: BrokerKind,
+    folder: Path,
+    trace_format: str,
+    as_json: bool,
+    options: Sequence[str],
+    clients: Library | None,
+) -> None:
+    """Run each variant both ways; files: one folder per variant and way, and fidelity.json.
+
+    ``options``: the words of the command line that name the broker and the clients.
+    """
+    from groupstorm.storms.live.play import run_on
+
+    content = {}
+    for name, scenario in variants.items():
+        virtual = run_scenario(scenario, folder / name / "virtual", trace_format)
+        real = run_on(scenario, folder / name / "real", trace_format, kind, clients=clients)
+        judged = judge(virtual.figures, real.figures)
+        content[name] = {
+            "virtual": virtual.figures.to_json(),
+            "real": real.figures.to_json(),
+            "agrees": {one.figure: one.agrees for one in judged},
+            "answer": agreement_answer(judged),
+        }
+        if not as_json:
+            print_grid(_grid(f"{scenario.name} ({name}), seed {scenario.seed}", kind, judged))
+            print_paragraph(agreement_answer(judged))
+        require_invariants([virtual])
+        require_invariants([real], options)
+    write_json(folder / FIDELITY_FILE, {"on": kind.name, "variants": content})
+    if as_json:
+        print_json({"on": kind.name, "variants": content})
+    else:
+        print()
+        print_line(f"Files in {folder}")
+
+
+def _grid(title: str, kind: BrokerKind, judged: list[Judged]) -> Grid:
+    rows = [
+        Row(
+            one.figure,
+            (brief(one.figure, one.virtual), brief(one.figure, one.real), "" if one.agrees else "differs"),
+        )
+        for one in judged
+    ]
+    return Grid(("figure", "virtual", kind.name, ""), rows, title, left=frozenset({2}))

@@ -13,8 +13,7 @@ from textwrap import wrap
 from typing import Final
 
 from groupstorm.assignors.promises import BUILT_IN
-from groupstorm.cli.invocation import command_line
-from groupstorm.cli.printing import print_lines_aside, print_paragraph
+from groupstorm.cli.printing import command_line, print_lines_aside, print_paragraph
 from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.figures import Figures
 from groupstorm.figures.unsettled import (

@@ -7,8 +7,13 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from groupstorm.cli.invocation import command_line
-from groupstorm.cli.printing import print_made, print_paragraph, print_paragraphs, print_progress
+from groupstorm.cli.printing import (
+    command_line,
+    print_made,
+    print_paragraph,
+    print_paragraphs,
+    print_progress,
+)
 from groupstorm.figures.by_group import Window
 from groupstorm.pipeline.analysis import weight
 from groupstorm.problems import InputError

@@ -42,9 +42,8 @@ from groupstorm.storms.runs.run_folder import folder_stem, free_folder
 from groupstorm.storms.runs.several import Order, run_all, scenario_files
 from groupstorm.storms.runs.step_runner import Progress
 from groupstorm.storms.scenario.files import ResolvedScenario, load
-from groupstorm.trace.directory import ROTATION_S, DirectorySink
 from groupstorm.trace.rows import TraceSink
-from groupstorm.trace.writer import Tee
+from groupstorm.trace.writer import ROTATION_S, DirectorySink, Tee
 from groupstorm.verdicts.comparison import compare_answer
 
 if TYPE_CHECKING:

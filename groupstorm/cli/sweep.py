@@ -12,8 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from groupstorm import __version__
+from groupstorm.cli.app import Stopped
 from groupstorm.cli.failed_runs import requirements_of
-from groupstorm.cli.invocation import command_line
 from groupstorm.cli.options import (
     SeedOption,
     overrides,
@@ -21,6 +21,7 @@ from groupstorm.cli.options import (
 )
 from groupstorm.cli.printing import (
     Shape,
+    command_line,
     print_grid,
     print_json,
     print_made,
@@ -29,7 +30,6 @@ from groupstorm.cli.printing import (
     print_progress,
     shape,
 )
-from groupstorm.cli.stop_signals import Stopped
 from groupstorm.pipeline.sweep_table import TABLE_FILE, write_runs_table
 from groupstorm.problems import InputError
 from groupstorm.report.progress import runs_progress

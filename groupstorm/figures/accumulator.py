@@ -14,9 +14,8 @@ from groupstorm.history.lag import LagCurve
 from groupstorm.history.record_model import NANO
 from groupstorm.history.row_rules import RowRules
 from groupstorm.history.unknown import OWNERSHIP
-from groupstorm.trace.rows import TracedEvent, TraceEntry
+from groupstorm.trace.rows import TracedEvent, TraceEntry, read_row
 from groupstorm.trace.schema import Source
-from groupstorm.trace.typed_rows import read_row
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
 _MEMBER: Final = Source.MEMBER

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.table import Figures
-from groupstorm.trace.rows import TraceEntry
-from groupstorm.trace.typed_rows import read_row
+from groupstorm.trace.rows import TraceEntry, read_row
 
 
 class Window(NamedTuple):

@@ -12,9 +12,8 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.imports.observation import TIME_RULE, Observation
 from groupstorm.imports.spill import SpillingSorter
-from groupstorm.trace.rows import TracedEvent, TraceEntry, event_name
+from groupstorm.trace.rows import TracedEvent, TraceEntry, event_name, event_types
 from groupstorm.trace.schema import PROVENANCE_COLUMNS, Source
-from groupstorm.trace.typed_rows import event_types
 
 _SOURCES = {str(source): source for source in Source}
 _SOURCE_NAMES = {source: name for name, source in _SOURCES.items()}

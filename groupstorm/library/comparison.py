@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groupstorm.figures import Figures
-from groupstorm.library.origins import OnDisk
 from groupstorm.library.result import (
     Result,
     Settings,
@@ -19,7 +18,7 @@ from groupstorm.library.result import (
     read_storm,
     reported,
 )
-from groupstorm.library.run_result import RunResult, TableName
+from groupstorm.library.run_result import OnDisk, RunResult, TableName
 from groupstorm.pipeline.arrow_tables import arrow_figures
 from groupstorm.report.comparisons import comparison_content
 from groupstorm.report.grid import Grid

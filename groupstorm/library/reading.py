@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from groupstorm.library.comparison import Comparison
-from groupstorm.library.origins import OnDisk
-from groupstorm.library.run_result import RunResult
+from groupstorm.library.run_result import OnDisk, RunResult
 from groupstorm.library.sweep_result import SweepResult
 from groupstorm.problems import InputError
 from groupstorm.report.sweeps import SWEEP_FILE

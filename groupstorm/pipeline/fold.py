@@ -19,7 +19,7 @@ from groupstorm.figures.by_group import Window
 from groupstorm.pipeline.local_tables import GroupFold
 from groupstorm.pipeline.results import TABLES, Key
 from groupstorm.problems import InputError
-from groupstorm.trace.typed_rows import read_row
+from groupstorm.trace.rows import read_row
 
 if TYPE_CHECKING:
     import pyarrow

@@ -11,8 +11,8 @@ from urllib.parse import unquote
 
 from groupstorm.problems import InputError
 from groupstorm.trace.reader import check_version, read_rows, trace_files
+from groupstorm.trace.rows import event_types
 from groupstorm.trace.schema import COLUMNS, VERSION_KEY, ColumnType, Source, columns_of
-from groupstorm.trace.typed_rows import event_types
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from rich.table import Table
 from rich.text import Text
 
-from groupstorm.assignors.check.checking import Finding, Report
+from groupstorm.assignors.check.checking import Finding, Report, Speed
 from groupstorm.assignors.check.properties import Verdict
 from groupstorm.assignors.check.rendering import render_finding
-from groupstorm.assignors.check.speed import Speed
 from groupstorm.assignors.contract import Assignor
 from groupstorm.visible import visible
 

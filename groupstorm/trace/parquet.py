@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from groupstorm.problems import InputError
-from groupstorm.trace.schema import IMPORTED_VERSION, SCHEMA_VERSION, VERSION_KEY, ColumnType, columns_of
+from groupstorm.trace.rows import TracedEvent, TraceEntry, layout
+from groupstorm.trace.schema import (
+    IMPORTED_VERSION,
+    SCHEMA_VERSION,
+    VERSION_KEY,
+    ColumnType,
+    Source,
+    columns_of,
+)
 
 if TYPE_CHECKING:
     import pyarrow
@@ -55,3 +64,96 @@ def check_columns(file: Path, opened: parquet.ParquetFile) -> None:
             raise InputError(
                 f"{file}: column {field.name}: {found.field(field.name).type}: expected {field.type}"
             )
+
+
+if TYPE_CHECKING:
+    import pyarrow
+
+
+class _Events:
+    """Events of one type and source. ``places``: in which rows of the batch they stand. ``columns``: their
+    values, field by field."""
+
+    __slots__ = ("columns", "name", "places", "source")
+
+    def __init__(self, event_type: type, source: Source) -> None:
+        self.name, fields, _, _ = layout(event_type)
+        self.source = source
+        self.places: list[int] = []
+        self.columns: dict[str, list[Any]] = {field: [] for field in fields}
+
+    def column(self, field: pyarrow.Field) -> pyarrow.Array:
+        """Their values of the schema's ``field``."""
+        import pyarrow
+
+        values = self.columns.get(field.name)
+        if values is None:
+            return pyarrow.nulls(len(self.places), field.type)
+        first = values[0]
+        # the group, the generation, no error: most are the same objects, which are soon counted
+        if first is values[-1] and isinstance(first, str | int | None) and values.count(first) == len(values):
+            return pyarrow.repeat(pyarrow.scalar(first, field.type), len(values))
+        return pyarrow.array(values, type=field.type)
+
+
+class RowBatch:
+    """Rows that become columns together.
+
+    Events of one type become columns together and are put back into their order at the end: a type has
+    few of the columns, and a row of its own for every event would cost more than the file.
+    """
+
+    __slots__ = ("_events", "times")
+
+    def __init__(self) -> None:
+        self.times: list[int] = []
+        self._events: dict[tuple[type, Source], _Events] = {}
+
+    def add_all(self, entries: Iterable[TraceEntry]) -> None:
+        place = len(self.times)
+        new: dict[tuple[type, Source], list[TracedEvent]] = {}
+        for time_us, source, event in entries:
+            self.times.append(time_us)
+            key = type(event), source
+            if key not in new:
+                new[key] = []
+                if key not in self._events:
+                    self._events[key] = _Events(*key)
+            new[key].append(event)
+            self._events[key].places.append(place)
+            place += 1
+        for key, events in new.items():
+            columns = self._events[key].columns.values()
+            for column, added in zip(columns, zip(*events, strict=True), strict=True):
+                column.extend(added)
+
+    def as_record_batch(self, schema: pyarrow.Schema, first_seq: int) -> pyarrow.RecordBatch:
+        """The rows, numbered from ``first_seq``."""
+        import pyarrow
+        from pyarrow.compute import sort_indices
+
+        places = [place for part in self._events.values() for place in part.places]
+        back = sort_indices(pyarrow.array(places))
+        columns = [self._column(field, back, first_seq) for field in schema]
+        return pyarrow.RecordBatch.from_arrays(columns, schema=schema)
+
+    def _column(self, field: pyarrow.Field, back: pyarrow.Array, first_seq: int) -> pyarrow.Array:
+        """One of the schema's; ``back``: where the rows stand, type by type."""
+        import pyarrow
+        from pyarrow.compute import cumulative_sum
+
+        parts = self._events.values()
+        rows = len(self.times)
+        if field.name == "seq":
+            return cumulative_sum(pyarrow.repeat(1, rows), start=first_seq - 1)
+        if field.name == "time_us":
+            return pyarrow.array(self.times, type=field.type)
+        if field.name == "source":
+            pieces = [pyarrow.repeat(str(part.source), len(part.places)) for part in parts]
+        elif field.name == "event":
+            pieces = [pyarrow.repeat(part.name, len(part.places)) for part in parts]
+        elif any(field.name in part.columns for part in parts):
+            pieces = [part.column(field) for part in parts]
+        else:
+            return pyarrow.nulls(rows, field.type)
+        return pyarrow.concat_arrays(pieces).take(back)

@@ -14,9 +14,8 @@ from typing import Any
 
 from groupstorm.problems import InputError
 from groupstorm.trace.parquet import check_columns, open_parquet
-from groupstorm.trace.rows import ALL_COLUMN_NAMES, TraceEntry
+from groupstorm.trace.rows import ALL_COLUMN_NAMES, RowMismatch, TraceEntry, read_row
 from groupstorm.trace.schema import READABLE_VERSIONS, SCHEMA_VERSION, VERSION_KEY
-from groupstorm.trace.typed_rows import RowMismatch, read_row
 
 Row = Mapping[str, Any]
 

@@ -8,9 +8,8 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from groupstorm.problems import InputError
 from groupstorm.trace.reader import Row
-from groupstorm.trace.rows import TraceEntry
+from groupstorm.trace.rows import TraceEntry, read_row
 from groupstorm.trace.schema import READABLE_VERSIONS, VERSION_KEY
-from groupstorm.trace.typed_rows import read_row
 
 
 class Line(NamedTuple):

@@ -45,7 +45,7 @@ from groupstorm.history.shares import RunningConsumer, SharedPartition, ShareFig
 from groupstorm.history.tasks import TaskFigures
 from groupstorm.history.unknown import Unknown
 from groupstorm.trace.reader import Row
-from groupstorm.trace.typed_rows import read_row
+from groupstorm.trace.rows import read_row
 from groupstorm.watch.group import WatchedGroup
 
 _Time = int | None

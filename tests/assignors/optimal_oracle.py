@@ -1,4 +1,4 @@
-"""The best balance and the fewest moves, found in two plain ways that share nothing with `optimal`."""
+"""The best balance and the fewest moves, found in a plain way that shares nothing with `optimal`."""
 
 from __future__ import annotations
 
@@ -12,25 +12,6 @@ Score = tuple[int, int]
 def score(assigned: Mapping[str, Sequence[Partition]], owner: Mapping[Partition, str]) -> Score:
     squares = sum(len(mine) ** 2 for mine in assigned.values())
     return squares, sum(owner.get((t, p)) == m for m, mine in assigned.items() for t, p in mine)
-
-
-def try_everything(
-    partitions: Sequence[Partition], subscribed: Mapping[str, Sequence[str]], owner: Mapping[Partition, str]
-) -> Score:
-    """Every way to assign every partition; of those that lead to the same loads, the one that keeps most."""
-    members = list(subscribed)
-    most_kept = {(0,) * len(members): 0}
-    for partition in partitions:
-        further: dict[tuple[int, ...], int] = {}
-        for loads, kept in most_kept.items():
-            for place, member in enumerate(members):
-                if partition[0] in subscribed[member]:
-                    more = (*loads[:place], loads[place] + 1, *loads[place + 1 :])
-                    stays = kept + (owner.get(partition) == member)
-                    further[more] = max(further.get(more, 0), stays)
-        most_kept = further
-    squares, moved = min((sum(x * x for x in loads), -kept) for loads, kept in most_kept.items())
-    return squares, -moved
 
 
 def one_by_one(

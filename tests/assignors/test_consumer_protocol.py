@@ -101,19 +101,6 @@ def test_assignments_agree_with_kio(
     assert decode_assignment(data) == (tuple(expected), user_data)
 
 
-@given(SUBSCRIPTION)
-def test_kafka_python_agrees(subscription: Subscription) -> None:
-    protocol = pytest.importorskip(
-        "kafka.protocol.consumer.metadata", reason="needs kafka-python: pip install 'groupstorm[kafka]'"
-    )
-    data = encode_subscription(subscription)
-    value = protocol.ConsumerProtocolSubscription.decode(data)
-    assert value.encode() == data
-    assert value.generation_id == subscription.generation
-    assigned = protocol.ConsumerProtocolAssignment.decode(encode_assignment(subscription.owned))
-    assert sorted(map(tuple, assigned.partitions())) == sorted(subscription.owned)
-
-
 @given(SUBSCRIPTION, st.integers(0, 3))
 def test_a_second_trip_changes_nothing(subscription: Subscription, version: int) -> None:
     data = encode_subscription(subscription, version)

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pytest
-from hypothesis import given
 
 from groupstorm.assignors import registry
-from groupstorm.assignors.contract import AssignmentResult, MapOrder, TopicMetadata
-from groupstorm.assignors.userdata import Subscription, TopicPartition
-from tests.assignors.documents import (
-    EQUAL_GROUPS,
-    EqualGroup,
+from groupstorm.assignors.contract import TopicMetadata
+from groupstorm.assignors.userdata import Subscription
+from tests.assignors.groups import (
     assign_case,
-    least_moves,
-    moves,
     numbers,
-    owners,
 )
 
 SKETCHES = ["two-phase-sticky/pseudo-code", "two-phase-sticky/java-sketch"]
@@ -103,55 +97,6 @@ def test_lines_150_and_221_differ_in_who_comes_first() -> None:
         for order in ("sorted", "java-hash")
     }
     assert kept_two == {"sorted": ["C0", "C1", "C2"], "java-hash": ["C0", "C1", "C3"]}
-
-
-@pytest.mark.parametrize("name", ["two-phase-sticky", "constrained-cooperative-sticky"])
-@pytest.mark.parametrize("order", list(MapOrder))
-@given(group=EQUAL_GROUPS)
-def test_balanced_to_one_with_the_fewest_moves(name: str, order: MapOrder, group: EqualGroup) -> None:
-    result = answer(name, group, order)
-    assert owners(result.partitions) == dict.fromkeys(group.partitions, 1)
-    counts = [len(mine) for mine in result.partitions.values()]
-    assert max(counts) - min(counts) <= 1
-    assert moves(group, result.partitions) == least_moves(group)
-
-
-@pytest.mark.parametrize("name", SKETCHES)
-@given(group=EQUAL_GROUPS)
-def test_sketches_assign_nothing_twice_and_no_member_more_than_the_ceiling(
-    name: str, group: EqualGroup
-) -> None:
-    result = answer(name, group, MapOrder.JAVA_HASH)
-    assert set(owners(result.partitions).values()) <= {1}
-    ceiling = -(-len(group.partitions) // len(group.owned))
-    assert max(map(len, result.partitions.values())) <= ceiling
-
-
-@given(group=EQUAL_GROUPS)
-def test_what_the_pseudo_code_forgets(group: EqualGroup) -> None:
-    """Exactly the extras for which there was neither an owner of more than C_f nor a member below it."""
-    result = answer("two-phase-sticky/pseudo-code", group, MapOrder.SORTED)
-    floor, extras = divmod(len(group.partitions), len(group.owned))
-    above = sum(len(mine) > floor for mine in group.owned.values())
-    below = sum(len(mine) < floor for mine in group.owned.values())
-    forgotten = len(group.partitions) - sum(map(len, result.partitions.values()))
-    assert forgotten == max(0, extras - min(above, extras) - below)
-
-
-def answer(name: str, group: EqualGroup, order: MapOrder) -> AssignmentResult:
-    """Eager: what an eager member owned travels in its user data, its owned list is empty."""
-    case = {
-        "assignor": name,
-        "order": order,
-        "protocol": "eager",
-        "topics": {topic: {"partitions": count} for topic, count in group.topics.items()},
-        "members": [
-            {"id": member, "topics": list(group.topics), "userdata_owned": mine, "generation": 4}
-            for member, mine in group.owned.items()
-        ],
-    }
-    found = assign_case(case)["assignment"]
-    return AssignmentResult({m: [TopicPartition(*tp) for tp in mine] for m, mine in found.items()})
 
 
 @pytest.mark.parametrize(

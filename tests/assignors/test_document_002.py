@@ -5,15 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
 from groupstorm.assignors import registry
 from groupstorm.assignors.contract import RebalanceProtocol, TopicMetadata
 from groupstorm.assignors.userdata import Subscription
-from tests.assignors.documents import assign_case, numbers
-from tests.assignors.groups import MEMBER_IDS, TOPICS, RebalancingGroup, sizes
+from tests.assignors.groups import assign_case, numbers
 
 NAME = "constrained-cooperative-sticky"
 
@@ -101,39 +96,6 @@ def test_two_claims_of_one_generation_are_void_and_handed_out_in_the_next_round(
     members = [member("a", [0, 1]), member("b", [0, 2])]
     assert assign(members, 4, "cooperative") == {"a": [1], "b": [2, 3]}
     assert assign(members, 4) == {"a": [1, 0], "b": [2, 3]}
-
-
-@given(
-    topics=TOPICS,
-    ids=st.lists(MEMBER_IDS, min_size=2, max_size=8, unique=True),
-    changes=st.lists(st.sampled_from(["join", "leave", "grow", "nothing"]), max_size=5),
-)
-@pytest.mark.parametrize("name", [NAME, "optimal-sticky/cooperative"])
-def test_lines_29_to_34_balanced_stable_and_never_granted_before_it_is_revoked(
-    name: str, topics: dict[str, int], ids: list[str], changes: list[str]
-) -> None:
-    """After any change two rounds are enough, and a third one changes nothing."""
-    group = RebalancingGroup(registry.get(name), topics)
-    joining = iter(ids)
-    group.join({next(joining): sorted(topics)})
-    group.step()
-    for change in changes:
-        if change == "join":
-            group.join({newcomer: sorted(topics) for newcomer in [next(joining, ids[0])]})
-        elif change == "leave" and len(group.subscribed) > 1:
-            group.leave(min(group.subscribed))
-        elif change == "grow":
-            first = min(topics)
-            group.topics[first] = TopicMetadata(group.topics[first].partitions + 2)
-        for _ in range(2):
-            still_owned = group.still_owned()
-            for who, partitions in group.step().partitions.items():
-                assert all(still_owned.get(tp, who) == who for tp in partitions)
-        assert {tp: len(found) for tp, found in group.owners().items()} == dict.fromkeys(group.wanted(), 1)
-        assert sizes(group.owned)[-1] - sizes(group.owned)[0] <= 1
-        settled = dict(group.owned)
-        group.step()
-        assert group.owned == settled
 
 
 def test_line_15_2100_consumers_and_2100_partitions() -> None:

@@ -28,8 +28,7 @@ from groupstorm.assignors.userdata.sticky import (
     encode_epoch,
     encode_join_data,
 )
-from tests.assignors.documents import assign_case
-from tests.assignors.groups import MEMBER_IDS
+from tests.assignors.groups import assign_case
 
 JOINED = ["clicks", "impressions"]
 
@@ -260,31 +259,6 @@ def test_a_group_through_growth_a_leave_and_a_zombie(keep_user_data: bool) -> No
 
 
 # --- properties -------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@given(
-    count=st.integers(1, 30),
-    ids=st.lists(MEMBER_IDS, min_size=1, max_size=7, unique=True),
-    data=st.data(),
-)
-def test_balanced_co_partitioned_and_minimal_movement(
-    count: int, ids: list[str], data: st.DataObject
-) -> None:
-    """Any consistent previous ownership: the fewest moves that a balance to one allows, in any order."""
-    owner = [data.draw(st.none() | st.sampled_from(ids)) for _ in range(count)]
-    had = {name: [n for n in range(count) if owner[n] == name] for name in ids}
-    members = [member(name, mine, 3) for name, mine in had.items()]
-    numbers = chosen(members, count)
-    assert sorted(n for mine in numbers.values() for n in mine) == list(range(count))
-    counts = [len(mine) for mine in numbers.values()]
-    assert max(counts) - min(counts) <= 1
-    floor, extras = divmod(count, len(ids))
-    above = sum(len(mine) > floor for mine in had.values())
-    stay = sum(min(len(mine), floor) for mine in had.values()) + min(extras, above)
-    assert sum(len(set(had[name]) & set(numbers[name])) for name in ids) == stay
-    shuffled = data.draw(st.permutations(members))
-    assert chosen(shuffled, count) == numbers
 
 
 @given(

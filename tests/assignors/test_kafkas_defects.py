@@ -142,6 +142,7 @@ def test_of_two_claims_of_one_generation_neither_counts() -> None:
         claim["userdata_generation"] = claim["generation"]
     case = {"topics": {"t": {"partitions": 2}}, "members": claims}
     assert ["t", 0] in ask(version=3, **case)["assignment"]["a"]
+    assert ["t", 0] in ask(version=3, **case | {"members": claims[::-1]})["assignment"]["a"]
     assert ["t", 0] in ask(version=1, **case)["assignment"]["b"]
     same = [member("a", ["t"], [("t", 0)], 5), member("b", ["t"], [("t", 0)], 5)]
     answer = ask(topics={"t": {"partitions": 2}}, members=same)

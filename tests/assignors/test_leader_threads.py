@@ -55,18 +55,8 @@ def _in_two_threads(work: Callable[[str], list[dict[str, bytes]]]) -> list[list[
 
 @pytest.mark.parametrize("name", ["range", "sticky", "cooperative-sticky", "optimal-sticky"])
 def test_two_groups_led_from_two_threads_keep_their_own_assignments(name: str) -> None:
-    assignor = registry.get(name)
-
-    def lead(color: str) -> list[dict[str, bytes]]:
-        return [perform_assignment(assignor, *_group(color, call)) for call in range(_CALLS)]
-
-    alone = [lead(color) for color in _GROUPS]
-    assert _in_two_threads(lead) == alone
-
-
-def test_two_threads_with_a_memory_for_each_group() -> None:
     """As consumers lead: every consumer keeps the memory of its own group."""
-    assignor = registry.get("cooperative-sticky")
+    assignor = registry.get(name)
 
     def lead(color: str) -> list[dict[str, bytes]]:
         memory = LeaderMemory()

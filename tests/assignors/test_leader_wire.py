@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.assignors import registry
-from groupstorm.assignors.consumer.index import PartitionIndex
+from groupstorm.assignors.consumer.indexed import PartitionIndex
 from groupstorm.assignors.contract import TopicMetadata
 from groupstorm.assignors.leader import JoinedMember, LeaderMemory, perform_assignment
-from groupstorm.assignors.leader import memory as leader_memory
+from groupstorm.assignors.leader import assignment as leader_assignment
 from groupstorm.assignors.leader.codec import PartitionCodec
 from groupstorm.assignors.userdata import (
     Subscription,
@@ -105,7 +105,7 @@ def test_a_large_group_gets_the_same_with_numpy(
     known = {f"topic-{number}": 4 + 1200 // topics + number % 3 for number in range(topics)}
     answers = []
     for large in (0, 1 << 62):
-        monkeypatch.setattr(leader_memory, "_LARGE", large)
+        monkeypatch.setattr(leader_assignment, "_LARGE", large)
         answers.append(_rounds(name, known, [30, 31, 25, 25]))
     assert answers[0] == answers[1]
 

@@ -1,4 +1,4 @@
-"""optimal-sticky: against brute force, against another algorithm, in rounds, and in time."""
+"""optimal-sticky: against another algorithm, and in time; test_check.py has brute force and rounds."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groupstorm.assignors import registry
+from groupstorm.assignors.check.properties import optimum, units_of
 from groupstorm.assignors.consumer.network import bits
 from groupstorm.assignors.contract import TopicMetadata
 from groupstorm.assignors.userdata import Subscription, TopicPartition
-from tests.assignors.documents import assign_case
-from tests.assignors.groups import RebalancingGroup
-from tests.assignors.optimal_oracle import one_by_one, score, try_everything
+from tests.assignors.groups import assign_case
+from tests.assignors.optimal_oracle import one_by_one, score
 from tests.hypothesis_examples import examples
 from tests.soaking import one_in
 
@@ -66,15 +66,6 @@ def assert_complete(
     return wanted
 
 
-@settings(max_examples=examples(400))
-@given(st.randoms(use_true_random=False), st.integers(1, 4), st.integers(1, 4))
-def test_equals_brute_force(draw: random.Random, members: int, topics: int) -> None:
-    counts, subscribed, owner = draw_group(draw, members, topics, 4)
-    assigned = assign(counts, subscribed, owner)
-    wanted = assert_complete(assigned, counts, subscribed)
-    assert score(assigned, owner) == try_everything(wanted, subscribed, owner)
-
-
 @settings(max_examples=examples(150))
 @given(st.randoms(use_true_random=False), st.integers(2, 9), st.integers(1, 8))
 def test_equals_another_algorithm_on_larger_groups(draw: random.Random, members: int, topics: int) -> None:
@@ -96,10 +87,16 @@ def test_what_was_owned_goes_only_after_what_was_not() -> None:
 
 
 @given(st.randoms(use_true_random=False))
-def test_the_two_oracles_agree(draw: random.Random) -> None:
+def test_the_brute_force_of_check_assignor_agrees(draw: random.Random) -> None:
     counts, subscribed, owner = draw_group(draw, 3, 3, 3)
     wanted = [(t, p) for t in counts for p in range(counts[t]) if any(t in ts for ts in subscribed.values())]
-    assert one_by_one(wanted, subscribed, owner) == try_everything(wanted, subscribed, owner)
+    topics = {topic: TopicMetadata(count) for topic, count in counts.items()}
+    subscriptions = {member: Subscription(tuple(listed)) for member, listed in subscribed.items()}
+    before = {TopicPartition(*partition): member for partition, member in owner.items()}
+    units = units_of(topics, subscriptions, before, {}, None)
+    best = optimum(units)
+    squares, kept = one_by_one(wanted, subscribed, owner)
+    assert (sum(load**2 for load in best.loads), len(units.before) - best.moves) == (squares, kept)
 
 
 @given(st.randoms(use_true_random=False))
@@ -116,33 +113,6 @@ def test_neither_order_nor_repetition_changes_the_answer(draw: random.Random) ->
     assert {m: sorted(mine) for m, mine in assign(counts, subscribed, settled).items()} == {
         m: sorted(mine) for m, mine in assigned.items()
     }
-
-
-@given(
-    draw=st.randoms(use_true_random=False),
-    changes=st.lists(st.sampled_from(["join", "leave", "subscribe"]), min_size=1, max_size=4),
-)
-def test_a_cooperative_group_settles_in_two_rounds(draw: random.Random, changes: list[str]) -> None:
-    """Unequal subscriptions: nothing is granted before it is let go, the second round moves nothing more."""
-    counts, subscribed, _ = draw_group(draw, 4, 4, 5)
-    group = RebalancingGroup(registry.get("optimal-sticky/cooperative"), counts)
-    group.join(subscribed)
-    group.step()
-    for number, change in enumerate(changes):
-        topics = draw.sample(list(counts), draw.randint(1, len(counts)))
-        if change == "join":
-            group.join({f"new-{number}": topics})
-        elif change == "leave" and len(group.subscribed) > 1:
-            group.leave(min(group.subscribed))
-        else:
-            group.join({max(group.subscribed): topics})
-        for _ in range(2):
-            still_owned = group.still_owned()
-            granted = group.step().partitions
-            assert all(still_owned.get(tp, m) == m for m, mine in granted.items() for tp in mine)
-            kept = {tp for m, mine in granted.items() for tp in mine if still_owned.get(tp) == m}
-        assert kept == still_owned.keys() & group.wanted()
-        assert {tp: len(found) for tp, found in group.owners().items()} == dict.fromkeys(group.wanted(), 1)
 
 
 def test_of_two_claims_the_newer_one_counts() -> None:

@@ -150,32 +150,3 @@ def test_each_partition_goes_to_one_subscriber_whatever_the_targets_say(
     wanted = {(topic, n) for topic in set().union(*subscribed) for n in range(counts.get(topic, 0))}
     assert given_out == Counter(wanted)
     assert all(target.keys() <= topics for target, topics in zip(targets, subscribed, strict=True))
-
-
-@given(_COUNTS, st.integers(1, 8), _HELD)
-def test_uniform_with_equal_subscriptions_is_balanced_and_moves_no_more_than_it_must(
-    counts: dict[str, int], members: int, held: list[tuple[int, str, int]]
-) -> None:
-    group = _group([set(counts)] * members, held, sound=counts)
-    targets = _assign(get("uniform"), counts, group)
-    sizes = [sum(map(len, target.values())) for target in targets]
-    floor, extras = divmod(sum(counts.values()), members)
-    assert Counter(sizes) == Counter({floor: members - extras, floor + 1: extras}) - Counter()
-    had = [{(topic, n) for topic, numbers in spec.target.items() for n in numbers} for spec in group.values()]
-    kept = [
-        sum((_id(topic), n) in before for topic, numbers in target.items() for n in numbers)
-        for target, before in zip(targets, had, strict=True)
-    ]
-    over = sum(len(before) > floor for before in had)
-    assert sum(kept) == sum(min(len(before), floor) for before in had) + min(extras, over)
-
-
-@given(_COUNTS, _MEMBERS, _HELD, st.sampled_from(names()))
-def test_a_second_assignment_changes_nothing_more_where_subscriptions_are_equal(
-    counts: dict[str, int], subscribed: list[set[str]], held: list[tuple[int, str, int]], name: str
-) -> None:
-    group = _group([subscribed[0]] * len(subscribed), held, sound=counts)
-    first = get(name).assign(_topics(counts), group)
-    again = {member: spec._replace(target=first[member]) for member, spec in group.items()}
-    second = get(name).assign(_topics(counts), again)
-    assert all(second[member] is first[member] for member in group)

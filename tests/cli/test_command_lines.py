@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.cli import invocation
-from groupstorm.cli.invocation import command_lines
+from groupstorm.cli import printing
+from groupstorm.cli.printing import command_lines
 from tests.command import groupstorm
 
 WORDS = [
@@ -26,7 +26,7 @@ WORDS = [
 
 @pytest.mark.parametrize("width", [20, 40, 60, 80, 200])
 def test_a_shell_reads_the_lines_as_one_command(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(invocation, "invoked_as", lambda: "groupstorm")
+    monkeypatch.setattr(printing, "invoked_as", lambda: "groupstorm")
     lines = command_lines("Its story:", width, *WORDS)
     text = "\n".join(lines)
     assert shlex.split(text.replace("\\\n", " ").removeprefix("Its story:")) == ["groupstorm", *WORDS]

@@ -9,7 +9,7 @@ from groupstorm.problems import ExitCode
 from groupstorm.storms.scenario.setting_names import SETTINGS
 from tests.command import ROOT, groupstorm
 from tests.generated_pages import check_section
-from tools.documentation.scenarios import settings_page
+from tools.documentation.reference import settings_page
 
 
 def table(*rows: tuple[str, ...]) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.cli.invocation import invoked_as
+from groupstorm.cli.printing import invoked_as
 from tests.command import COMMAND, environment_of_command, groupstorm, refused
 from tests.processes import run_process
 

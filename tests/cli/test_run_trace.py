@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from groupstorm.cli.run import run_sinks, with_progress
-from groupstorm.trace.directory import ROTATION_S
 from groupstorm.trace.events.scenario import ScenarioEnded
 from groupstorm.trace.schema import Source
+from groupstorm.trace.writer import ROTATION_S
 from tests.command import COMMAND, environment_of_command, groupstorm, refused
 from tests.processes import outcome_of
 from tests.waiting import while_it_runs

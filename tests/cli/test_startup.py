@@ -126,7 +126,7 @@ def test_every_module_with_a_command_is_in_the_table() -> None:
     found = {
         path.stem for path in folder.glob("*.py") if path.read_text("utf-8").startswith('"""`groupstorm ')
     }
-    assert {place_of(name)[0] for name in COMMANDS} == found - {"fidelity"}
+    assert {place_of(name)[0] for name in COMMANDS} == found
 
 
 def test_the_help_names_every_command_and_every_exit_code(tmp_path: Path) -> None:

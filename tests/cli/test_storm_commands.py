@@ -47,24 +47,6 @@ def test_run_logs_for_people_bound_with_group_generation_and_member(tmp_path: Pa
     )
 
 
-def test_run_json_is_the_figures(tmp_path: Path) -> None:
-    result = groupstorm("run", "cold-start", "--json", "--out", "x", *SMALL[:4], cwd=tmp_path)
-    assert json.loads(result.stdout) == json.loads((tmp_path / "x" / "figures.json").read_text())
-
-
-@pytest.mark.slow
-def test_parquet_holds_the_same_rows(tmp_path: Path) -> None:
-    pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'groupstorm[parquet]'")
-    from groupstorm.trace.reader import read_rows
-
-    for trace_format in ("jsonl", "parquet"):
-        groupstorm(
-            "run", "cold-start", "--format", trace_format, "--out", trace_format, *SMALL[:4], cwd=tmp_path
-        )
-    assert list(read_rows(tmp_path / "jsonl")) == list(read_rows(tmp_path / "parquet"))
-    assert groupstorm("replay", "parquet", cwd=tmp_path).returncode == 0
-
-
 @pytest.mark.slow
 def test_compare_runs_every_variant_and_says_the_difference(tmp_path: Path) -> None:
     one = ("--json", *SMALL, "--seeds", "1")

@@ -9,7 +9,7 @@ import pytest
 from groupstorm.coordinator.classic.states import TRANSITIONS, next_state
 from groupstorm.coordinator.errors import IllegalTransition
 from groupstorm.trace.events.group_states import Cause, GroupState
-from tools.documentation.coordinator import state_diagram
+from tools.documentation.reference import state_diagram
 
 _ROWS = [(before, cause, after) for before, row in TRANSITIONS.items() for cause, after in row.items()]
 

@@ -11,7 +11,7 @@ import pytest
 from groupstorm.explain.patterns.table import PATTERNS
 from tests.command import groupstorm
 from tests.generated_pages import check_section
-from tools.documentation.explain import patterns_page
+from tools.documentation.reference import patterns_page
 
 PAGE = "explain.md"
 

@@ -16,8 +16,7 @@ from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.events import share as share_events
 from groupstorm.trace.events import streams as streams_events
-from groupstorm.trace.rows import as_mapping
-from groupstorm.trace.typed_rows import event_types, read_row
+from groupstorm.trace.rows import as_mapping, event_types, read_row
 from tests.figures.synthetic import trace
 
 NAMES = [

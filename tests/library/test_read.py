@@ -11,8 +11,8 @@ from groupstorm.library import RunResult
 from groupstorm.problems import InputError
 from groupstorm.storms.runs.run import run_in_memory
 from groupstorm.storms.scenario.files import load
-from groupstorm.trace.directory import DirectorySink
 from groupstorm.trace.rows import TraceEntry
+from groupstorm.trace.writer import DirectorySink
 
 
 @pytest.fixture(scope="module")

@@ -126,6 +126,7 @@ def test_parquet_is_read_back(result: RunResult, tmp_path: Path) -> None:
     assert isinstance(read, RunResult)
     assert [*read.rows] == [*result.rows]
     assert read.to_arrow() == result.to_arrow()
+    assert command("replay", "run", cwd=tmp_path).returncode == 0
 
 
 def test_a_notebook_shows_the_answer_and_a_table(result: RunResult) -> None:

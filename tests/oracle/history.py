@@ -10,8 +10,7 @@ from typing import Any
 from groupstorm.assignors.check.history import play
 from tests.oracle.releases import ReleaseJvm
 from tools.historical_assignors.bug_histories import FOLDER, OURS, BugHistory, load, names
-from tools.historical_assignors.comparison import side
-from tools.historical_assignors.recordings import Recorded, recorded
+from tools.historical_assignors.comparison import Recorded, recorded, side
 from tools.historical_assignors.released import (
     COOPERATIVE_STICKY,
     Case,

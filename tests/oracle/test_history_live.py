@@ -7,7 +7,7 @@ import pytest
 from tests.oracle.build import OracleUnavailable
 from tests.oracle.history import ask, releases
 from tools.historical_assignors.bug_histories import load
-from tools.historical_assignors.recordings import recorded
+from tools.historical_assignors.comparison import recorded
 
 
 @pytest.mark.slow

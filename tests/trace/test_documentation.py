@@ -4,7 +4,7 @@ import re
 
 from groupstorm.trace.rows import event_name
 from groupstorm.trace.schema import COLUMNS, PROVENANCE_COLUMNS
-from tools.documentation.trace import EVENTS, events_page
+from tools.documentation.reference import EVENTS, events_page
 
 COLUMN_TABLES, _, EVENT_TABLES = events_page().partition("## Events")
 

@@ -9,14 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from groupstorm.problems import InputError
-from groupstorm.trace.directory import DirectorySink
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.reader import read_rows, trace_files
 from groupstorm.trace.rows import ALL_COLUMN_NAMES, TracedEvent, event_name, layout
 from groupstorm.trace.schema import Source
-from groupstorm.trace.writer import open_writer
+from groupstorm.trace.writer import DirectorySink, open_writer
 
 PENDING = coordinator_events.MemberPending("g", "c1", "c1-x")
 #: Of one type from two sources, with the same values and with others, with none and with some.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
 from groupstorm.broker.apis import APIS
 from groupstorm.broker.apis.authentication import ITERATIONS_MAX
@@ -12,6 +12,7 @@ from groupstorm.broker.log.topics import MAX_PARTITIONS_PER_REQUEST
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS
 from groupstorm.coordinator.config import OPTIONS as COORDINATOR_OPTIONS
 from groupstorm.coordinator.consumer.regexes import PROGRAM_BYTES
+from tools.documentation.reference import table
 
 #: Settings of ours, and those of Kafka's that mean something else here or need a word.
 REMARKS: Mapping[str, str] = {
@@ -66,7 +67,7 @@ def reference_page() -> str:
         "## Configurations of topics that have an effect",
         topic_configs_table(),
         "## APIs",
-        _table(("API", "key", "versions"), apis),
+        table(("API", "key", "versions"), apis),
     )
     return "\n\n".join(sections) + "\n"
 
@@ -74,7 +75,7 @@ def reference_page() -> str:
 def settings_table() -> str:
     """Settings that `--set` takes, with their defaults."""
     rows = [(f"`{name}`", _default(name), REMARKS.get(name, "")) for name in SETTINGS]
-    return _table(("setting", "default", ""), rows)
+    return table(("setting", "default", ""), rows)
 
 
 def _default(name: str) -> str:
@@ -119,7 +120,7 @@ def limits_table() -> str:
         (f"{limit:,}" if isinstance(limit, int) else f"`{limit}`", what, _default_of(limit), beyond)
         for limit, what, beyond in LIMITS
     ]
-    return _table(("limit", "of", "default", "beyond it"), rows)
+    return table(("limit", "of", "default", "beyond it"), rows)
 
 
 def _default_of(limit: str | int) -> str:
@@ -148,9 +149,4 @@ _EFFECTIVE = (
 def topic_configs_table() -> str:
     """The configurations of topics that do something here, with their defaults."""
     rows = [(f"`{name}`", f"`{TOPIC_OPTIONS[name].default}`") for name in _EFFECTIVE]
-    return _table(("configuration", "default"), rows)
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+    return table(("configuration", "default"), rows)

@@ -10,14 +10,12 @@ from typing import Annotated
 
 import typer
 
-from groupstorm.cli.invocation import command_line
 from groupstorm.cli.options import overrides
-from groupstorm.cli.printing import print_line, print_made, print_paragraph, print_progress
+from groupstorm.cli.printing import command_line, print_line, print_made, print_paragraph, print_progress
 from groupstorm.problems import CheckFailed
 from groupstorm.storms.scenario.files import MAX_SEED, parse
 from tools.command import run_tool
-from tools.fuzz.campaign import MANY, Orders, Outcome, campaign
-from tools.fuzz.corpus import Corpus
+from tools.fuzz.campaign import MANY, Corpus, Orders, Outcome, campaign
 from tools.fuzz.trial import EQUAL_TRACES
 
 PROGRESS_EVERY_S = 10.0

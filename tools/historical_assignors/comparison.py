@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import NamedTuple
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
 
 from groupstorm.assignors import registry
 from groupstorm.assignors.check.history import Change, play
@@ -12,10 +13,8 @@ from groupstorm.assignors.check.rendering import render_change, render_topics
 from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.promises import promises_of
 from groupstorm.assignors.userdata import TopicPartition
-from tools.historical_assignors.bug_histories import OURS, BugHistory
-from tools.historical_assignors.properties import QUESTIONS
-from tools.historical_assignors.recordings import playback
-from tools.historical_assignors.released import ReleasedAssignor
+from tools.historical_assignors.bug_histories import FOLDER, OURS, QUESTIONS, BugHistory
+from tools.historical_assignors.released import Answerer, Case, ReleasedAssignor
 
 
 class Side(NamedTuple):
@@ -95,3 +94,27 @@ def render(bug: BugHistory) -> Iterator[str]:
         if words:
             yield ""
             yield words
+
+
+class Recorded(NamedTuple):
+    """One question to the assignor of a release, and its answer."""
+
+    release: str
+    case: Case
+    answer: Mapping[str, Any]
+
+
+def recorded(bug: str) -> list[Recorded]:
+    """All recorded answers of a history, in the order of the rounds."""
+    lines = (FOLDER / f"{bug}.jsonl").read_text("utf-8").splitlines()
+    return [Recorded(**json.loads(line)) for line in lines]
+
+
+def playback(bug: str, release: str) -> Answerer:
+    """Answers from the recordings; KeyError for a question that Kafka was not asked."""
+    answers = {_key(entry.case): entry.answer for entry in recorded(bug) if entry.release == release}
+    return lambda case: answers[_key(case)]
+
+
+def _key(case: Case) -> str:
+    return json.dumps(case)

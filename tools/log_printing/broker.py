@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
+from tools.log_printing import Line, Row
 from tools.log_printing.consumer_groups import PrintedConsumerGroups
-from tools.log_printing.line import Line, Row
 
 _LOGGER: Final = "org.apache.kafka.coordinator.group.GroupMetadataManager"
 _PREFIX: Final = "[GroupCoordinator id=0 topic=__consumer_offsets partition=0]"

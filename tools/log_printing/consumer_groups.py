@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from tools.log_printing.line import Row
+from tools.log_printing import Row
 
 _LEFT: Final = -2
 #: The value of group.remote.assignor that lets the broker choose.

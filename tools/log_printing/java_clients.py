@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from tools.log_printing.line import Line, Row
+from tools.log_printing import Line, Row
 
 _LOGGER: Final = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
 

@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
+from tools.log_printing import Row
 from tools.log_printing.broker import PrintedBroker
 from tools.log_printing.java_clients import PrintedJavaClients
-from tools.log_printing.line import Row
 
 #: The wall clock at time 0: a storm has none of its own.
 BEGAN: Final = datetime(2026, 1, 1)

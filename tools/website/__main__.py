@@ -15,8 +15,7 @@ from groupstorm.cli.printing import print_line, print_lines_aside
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.preset_files import preset_summaries
 from tools.command import run_tool
-from tools.website.pages import stage_pages
-from tools.website.playground import stage_playground
+from tools.website.pages import stage_pages, stage_playground
 
 ROOT = Path(__file__).resolve().parents[2]
 CONFIGURATION = ROOT / "website" / "mkdocs.yml"

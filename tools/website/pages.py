@@ -1,20 +1,27 @@
-"""The pages that the site is built from: docs/, the first page, reference, and a page for each preset."""
+"""The pages that the site is built from: docs/, the first page, reference, presets, and the playground."""
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import re
 import shutil
-from collections.abc import Callable, Collection, Mapping
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Final
 
+from groupstorm.cli.printing import print_lines_aside
+from groupstorm.problems import InputError
 from groupstorm.storms.scenario.preset_files import preset_summaries, preset_text
 from groupstorm.version import __version__
 from tools.documentation.broker import reference_page
 from tools.documentation.clients import options_page, profiles_page
-from tools.documentation.explain import patterns_page
-from tools.documentation.scenarios import settings_page
-from tools.documentation.trace import events_page
-from tools.website.answers import write_answers
+from tools.documentation.reference import events_page, patterns_page, settings_page
 
 #: Pages outside docs/, with their names on the site.
 OTHERS = {
@@ -90,15 +97,115 @@ def preset_pages(answers: Mapping[str, str]) -> dict[str, str]:
             f"# {name}\n\n{question}\n\n"
             f"```sh\ngroupstorm compare {name}\n```\n\n"
             f'<p><a href="../../playground/#{name}">Run it in the browser</a></p>\n\n'
-            f"Variants: {', '.join(f'`{variant}`' for variant in variants)}.\n\n{_answer(answers.get(name))}"
+            f"Variants: {', '.join(f'`{variant}`' for variant in variants)}.\n\n{_told(answers.get(name))}"
             f"## The scenario\n\n```yaml\n{preset_text(name)}```\n\n"
             "[Scenarios](../scenarios.md) explains it; all [settings and steps](../settings.md).\n"
         )
     return {"index.md": "\n".join(index) + "\n", **pages}
 
 
-def _answer(answer: str | None) -> str:
+def _told(answer: str | None) -> str:
     if answer is None:
         return ""
     made = f"Of groupstorm {__version__}, with one seed; `groupstorm compare` runs five."
     return f"## The answer\n\n{made}\n\n{answer}\n\n"
+
+
+#: The end of the report's Markdown: commands that name folders of this machine.
+_ENDS_AT: Final = "\n<details>"
+
+
+def write_answers(presets: Iterable[str], folder: Path) -> Mapping[str, str]:
+    """Run the presets' comparisons, and write a picture of each into ``folder``: NAME.svg.
+
+    Returns the answers as Markdown, by preset. Raises InputError if a command fails.
+    """
+
+    def answer(preset: str) -> tuple[str, str]:
+        found = preset, _answer(preset, folder)
+        print_lines_aside(f"site: {preset} is answered")
+        return found
+
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return dict(threads.map(answer, presets))
+
+
+def _answer(preset: str, folder: Path) -> str:
+    runs, page = folder / f"{preset}.runs", folder / f"{preset}.answer.md"
+    _groupstorm("compare", preset, "--seeds", "1", "--out", str(runs))
+    _groupstorm("report", str(runs), "-o", str(page))
+    text = page.read_text("utf-8")
+    page.unlink()
+    page.with_suffix(".svg").rename(folder / f"{preset}.svg")
+    shutil.rmtree(runs)
+    _question, _, answered = text.partition("\n")
+    return answered.partition(_ENDS_AT)[0].strip().replace(f"{preset}.answer.svg", f"{preset}.svg")
+
+
+def _groupstorm(*arguments: str) -> None:
+    command = [sys.executable, "-m", "groupstorm", *arguments]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        raise InputError(
+            f"groupstorm {' '.join(arguments)} ended with {ran.returncode}: {ran.stderr.strip()}"
+        )
+
+
+#: The files of Pyodide that a page loads.
+PYODIDE = ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "pyodide-lock.json", "python_stdlib.zip")
+#: What storms, comparisons and reports import besides the standard library; all of it runs as pure Python.
+DEPENDENCIES = ("kio", "structlog", "yaml")
+
+
+def stage_playground(root: Path, folder: Path) -> None:
+    """Write the playground's files into ``folder``. Raises InputError if npm is missing or fails."""
+    source = root / "website" / "playground"
+    shutil.copytree(source, folder, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+    (folder / "pyodide").mkdir()
+    with tempfile.TemporaryDirectory(prefix="groupstorm-site-") as temporary:
+        installed = _install_pyodide(root / "website", Path(temporary))
+        for name in PYODIDE:
+            shutil.copy(installed / name, folder / "pyodide" / name)
+        wheel = _build_wheel(root, Path(temporary))
+        with zipfile.ZipFile(folder / "groupstorm.zip", "w", zipfile.ZIP_DEFLATED) as packed:
+            with zipfile.ZipFile(wheel) as ours:
+                for name in ours.namelist():
+                    packed.writestr(name, ours.read(name))
+            for file, name in _dependencies():
+                packed.write(file, name)
+            packed.write(source / "storm.py", "storm.py")
+
+
+def _install_pyodide(website: Path, temporary: Path) -> Path:
+    npm = shutil.which("npm")
+    if npm is None:
+        raise InputError(
+            "npm is not on the path; the playground needs it for Pyodide (Debian: apt install npm)"
+        )
+    for name in ("package.json", "package-lock.json"):
+        shutil.copy(website / name, temporary / name)
+    _run([npm, "ci", "--prefer-offline", "--ignore-scripts", "--no-audit", "--no-fund"], temporary)
+    return temporary / "node_modules" / "pyodide"
+
+
+def _build_wheel(root: Path, temporary: Path) -> Path:
+    _run([sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(temporary)], root)
+    (wheel,) = temporary.glob("*.whl")
+    return wheel
+
+
+def _run(command: list[str], folder: Path) -> None:
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    if ran.returncode:
+        last = (ran.stderr.strip() or ran.stdout.strip() or "it said nothing").splitlines()[-1]
+        raise InputError(f"{Path(command[0]).name} ended with {ran.returncode}: {last}")
+
+
+def _dependencies() -> Iterator[tuple[Path, str]]:
+    for name in DEPENDENCIES:
+        found = importlib.util.find_spec(name)
+        if found is None or found.origin is None:
+            raise InputError(f"{name} is not installed: ./dev site installs it")
+        package = Path(found.origin).parent
+        for file in sorted(package.rglob("*.py")):
+            yield file, file.relative_to(package.parent).as_posix()

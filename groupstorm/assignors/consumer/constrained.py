@@ -19,7 +19,7 @@ from groupstorm.assignors.consumer.claims import SettledOwnership
 from groupstorm.assignors.consumer.indexed import Question
 from groupstorm.assignors.consumer.racks import Racks
 from groupstorm.assignors.contract import AssignmentRefused
-from groupstorm.assignors.userdata.strings import java_keys
+from groupstorm.assignors.userdata.wire import java_keys
 
 
 class ConstrainedAssignment:

@@ -6,9 +6,9 @@
 3. Partitions move from the member with more to the subscriber with the lowest load as long as that makes
    the loads more even. A partition that was claimed in an older generation goes back there first.
 
-A move may send another partition back instead (`movements`), even one of a third member that gains nothing
-by it. In rare groups Kafka's passes then go round in circles for ever. This module detects a circle: from
-then on it makes only moves that make the loads more even, or it refuses (``refuses_circles``).
+A move may send another partition back instead (`PartitionMovements`), even one of a third member that gains
+nothing by it. In rare groups Kafka's passes then go round in circles for ever. This module detects a circle:
+from then on it makes only moves that make the loads more even, or it refuses (``refuses_circles``).
 
 Kafka checks before every step whether the assignment is balanced already, which takes the square of the
 group's size. With sound claims the check changes nothing, because a balanced assignment has no move left;
@@ -22,12 +22,71 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import count
 
 from groupstorm.assignors.consumer.claims import Claim, SettledOwnership
-from groupstorm.assignors.consumer.index import PartitionIndex
-from groupstorm.assignors.consumer.indexed import Question
-from groupstorm.assignors.consumer.movements import PartitionMovements
+from groupstorm.assignors.consumer.indexed import PartitionIndex, Question
 from groupstorm.assignors.consumer.racks import Racks
 from groupstorm.assignors.contract import AssignmentRefused, MapOrder
-from groupstorm.assignors.userdata.strings import java_keys
+from groupstorm.assignors.userdata.wire import java_keys
+from groupstorm.javahash import JavaHashMap, topic_partition_hash
+
+_Pair = tuple[int, int]
+
+
+class PartitionMovements:
+    """Movements as (from, to) pairs of members, per topic and per partition."""
+
+    def __init__(self, index: PartitionIndex, order: MapOrder) -> None:
+        self._index = index
+        self._order = order
+        self._moved: dict[int, _Pair] = {}
+        self._by_topic: dict[int, dict[_Pair, JavaHashMap[int, None]]] = {}
+
+    def _java_hash(self, partition: int) -> int:
+        return topic_partition_hash(self._index.name(partition))
+
+    def state(self) -> Hashable:
+        return frozenset(self._moved.items())
+
+    def better_choice(self, partition: int, source: int, target: int) -> int:
+        """The partition to move from ``source`` to ``target`` instead; may be the same one."""
+        pairs = self._by_topic.get(self._index.topic_of[partition])
+        if pairs is None:
+            return partition
+        if partition in self._moved:
+            source = self._moved[partition][0]
+        moved_back = pairs.get((target, source))
+        if moved_back is None:
+            return partition
+        return moved_back.first() if self._order is MapOrder.JAVA_HASH else min(moved_back.keys())
+
+    def record(self, partition: int, source: int, target: int) -> None:
+        """Note a move. Moves of one partition add up; a move back home cancels them."""
+        earlier = self._forget(partition)
+        if earlier is None:
+            self._remember(partition, (source, target))
+        elif earlier[0] != target:
+            self._remember(partition, (earlier[0], target))
+
+    def _remember(self, partition: int, pair: _Pair) -> None:
+        self._moved[partition] = pair
+        pairs = self._by_topic.setdefault(self._index.topic_of[partition], {})
+        if pair not in pairs:
+            pairs[pair] = JavaHashMap(self._java_hash)
+        pairs[pair].put(partition, None)
+
+    def _forget(self, partition: int) -> _Pair | None:
+        pair = self._moved.pop(partition, None)
+        if pair is None:
+            return None
+        topic = self._index.topic_of[partition]
+        pairs = self._by_topic[topic]
+        moved = pairs[pair]
+        moved.remove(partition)
+        if not moved:
+            del pairs[pair]
+            if not pairs:
+                del self._by_topic[topic]
+        return pair
+
 
 #: More passes with moves than any known group needs; from then on the passes look for circles.
 _MANY_PASSES = 50

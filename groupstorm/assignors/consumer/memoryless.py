@@ -13,11 +13,10 @@ from itertools import groupby, islice
 from typing import ClassVar
 
 from groupstorm.assignors.consumer.claims import Claim
-from groupstorm.assignors.consumer.index import PartitionIndex
-from groupstorm.assignors.consumer.indexed import IndexedAssignor, Question
+from groupstorm.assignors.consumer.indexed import IndexedAssignor, PartitionIndex, Question
 from groupstorm.assignors.consumer.racks import use_racks
 from groupstorm.assignors.contract import AssignmentRefused, TopicMetadata
-from groupstorm.assignors.userdata.strings import java_keys
+from groupstorm.assignors.userdata.wire import java_keys
 
 
 class RangeAssignor(IndexedAssignor):

@@ -21,8 +21,7 @@ from typing import ClassVar, NamedTuple
 from groupstorm.assignors.consumer.claims import Claim, are_equal, seem_equal, settle
 from groupstorm.assignors.consumer.constrained import ConstrainedAssignment
 from groupstorm.assignors.consumer.general import GeneralAssignment, older_claimants
-from groupstorm.assignors.consumer.index import PartitionIndex
-from groupstorm.assignors.consumer.indexed import IndexedAssignor, OwnedFrom, Question
+from groupstorm.assignors.consumer.indexed import IndexedAssignor, OwnedFrom, PartitionIndex, Question
 from groupstorm.assignors.consumer.racks import racks_that_count
 from groupstorm.assignors.contract import (
     COOPERATIVE,

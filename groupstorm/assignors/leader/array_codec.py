@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from groupstorm.assignors.consumer.index import PartitionIndex
+from groupstorm.assignors.consumer.indexed import PartitionIndex
 from groupstorm.assignors.leader.codec import ASSIGNMENT_HEADER, NO_USER_DATA, Owned, PartitionCodec
 from groupstorm.assignors.userdata.wire import INT32
 

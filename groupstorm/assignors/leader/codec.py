@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from struct import Struct, error, pack
 from typing import NamedTuple
 
-from groupstorm.assignors.consumer.index import PartitionIndex
+from groupstorm.assignors.consumer.indexed import PartitionIndex
 from groupstorm.assignors.userdata.consumer_protocol import HIGHEST_VERSION
 from groupstorm.assignors.userdata.wire import (
     INT16,

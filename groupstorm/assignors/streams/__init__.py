@@ -3,13 +3,12 @@
 Tasks and clients are numbers here, in the order in which Kafka sorts them (`model.StreamsGroup`), so
 comparing numbers is comparing TaskIds and ProcessIds.
 
-* `model`, `lags`: the known state of a group, and the placement that an assignor works on;
-* `highavailability` (with `movements` and `balancing`): Kafka's default, KIP-441 as it was shipped;
+* `model`: the known state of a group, and the placement that an assignor works on;
+* `highavailability`: Kafka's default, KIP-441 as it was shipped;
 * `sticky`: the legacy assignor, the one for unknown lags, and that of KIP-924;
 * `draft`: KIP-441's draft, which was not shipped;
-* `standbys`: placement of replicas by load or by client tags (KIP-708);
-* `rackaware`, `costs`, `graphs`, `collapsed`, `flow`: KIP-925;
-* `standbyplacement`: KIP-925's three ways to place standbys;
+* `standbys`: placement of replicas by load, by client tags (KIP-708), or in KIP-925's other two ways;
+* `rackaware`, `costs`, `graphs`, `collapsed`: KIP-925;
 * `threads`: the tasks of a client's threads; `leader`: a whole rebalance, bytes in and bytes out.
 """
 

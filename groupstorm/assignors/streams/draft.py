@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterable, Mapping
 
 from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.assignors.streams.model import Config, Decision, Placement, StreamsGroup, TradeOff
-from groupstorm.assignors.userdata.streams_subscription import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
+from groupstorm.assignors.userdata.streams import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
 
 _LARGEST_GAP = 1 << 64
 

@@ -17,7 +17,6 @@ from uuid import UUID
 from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.assignors.streams.assignors import TASK_ASSIGNORS
 from groupstorm.assignors.streams.draft import watched_standbys
-from groupstorm.assignors.streams.lags import client_of
 from groupstorm.assignors.streams.model import (
     Config,
     Decision,
@@ -26,27 +25,24 @@ from groupstorm.assignors.streams.model import (
     StreamsGroup,
     Task,
     TaskId,
+    client_of,
 )
 from groupstorm.assignors.streams.threads import ThreadTasks, threads_of
 from groupstorm.assignors.userdata import TopicPartition, UserDataError
 from groupstorm.assignors.userdata.streams import (
     EARLIEST_PROBEABLE_VERSION,
     LATEST_SUPPORTED_VERSION,
-    WATCH_LIST_VERSION,
-    AssignorError,
-    StreamsTask,
-)
-from groupstorm.assignors.userdata.streams_assignment import (
     NO_REBALANCE_MS,
+    UNKNOWN_OFFSET_SUM,
+    WATCH_LIST_VERSION,
     AssignmentInfo,
+    AssignorError,
     HostInfo,
     Hosts,
-    encode_assignment_info,
-)
-from groupstorm.assignors.userdata.streams_subscription import (
-    UNKNOWN_OFFSET_SUM,
+    StreamsTask,
     SubscriptionInfo,
     decode_subscription_info,
+    encode_assignment_info,
 )
 
 #: All consumers with versions that the leader does not know form one client.

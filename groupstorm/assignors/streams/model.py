@@ -16,6 +16,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from groupstorm.assignors.contract import AssignmentRefused, uuid_order
+from groupstorm.assignors.userdata.streams import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
 from groupstorm.javahash import JavaHashMap, hash_order, string_hash, uuid_hash
 
 _TASK_ID = re.compile(r"(?:(.+)__)?(\d{1,10})_(\d{1,10})", re.DOTALL)
@@ -298,3 +299,44 @@ class Decision(NamedTuple):
     imbalanced: tuple[int, ...] | None = None
     optimized_cost: int | None = None
     tables: Sequence[JavaHashMap[int, None]] | None = None
+
+
+def task_lag(offset_sum: int, end_offset_sum: int) -> int:
+    """ClientState.computeTaskLags: sentinels stay; a client that claims too much has all to restore."""
+    if offset_sum in {LATEST_OFFSET, UNKNOWN_OFFSET_SUM}:
+        return offset_sum
+    return end_offset_sum if end_offset_sum < offset_sum else end_offset_sum - offset_sum
+
+
+def client_of(
+    process: UUID,
+    consumers: Sequence[StreamsConsumer],
+    end_offset_sums: Mapping[int, int],
+    rack: str | None = None,
+    tags: Mapping[str, str] | None = None,
+) -> StreamsClient:
+    """A client from its consumers, each of which is one thread; of two with one task the later one counts.
+
+    The owner of a task's partitions ran it. Of other tasks with state those at the latest offset were
+    running, and the rest were standbys (initializePrevTasks).
+    """
+    offset_sums: dict[int, int] = {}
+    for consumer in consumers:
+        offset_sums.update(consumer.offset_sums)
+    owned = frozenset(task for consumer in consumers for task in consumer.owned)
+    running = {task for task, offset_sum in offset_sums.items() if offset_sum == LATEST_OFFSET}
+    return StreamsClient(
+        id=process,
+        capacity=len(consumers),
+        rack=rack,
+        tags=tags or {},
+        prev_active=owned | running,
+        prev_standby=frozenset(offset_sums) - owned - running,
+        lags={
+            task: task_lag(offset_sum, end_offset_sums[task])
+            for task, offset_sum in offset_sums.items()
+            if task in end_offset_sums
+        },
+        fresh_elsewhere=True,
+        consumers=tuple(consumers),
+    )

@@ -23,8 +23,7 @@ from groupstorm.assignors.userdata.sticky import (
     encode_generation,
     encode_sticky,
 )
-from groupstorm.assignors.userdata.strings import java_sorted
-from groupstorm.assignors.userdata.wire import SchemaError, TopicPartition, UserDataError
+from groupstorm.assignors.userdata.wire import SchemaError, TopicPartition, UserDataError, java_sorted
 
 __all__ = [
     "NO_GENERATION",

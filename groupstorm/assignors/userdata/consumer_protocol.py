@@ -26,12 +26,13 @@ from functools import lru_cache
 from itertools import groupby
 from typing import NamedTuple
 
-from groupstorm.assignors.userdata.strings import java_key, java_sorted
 from groupstorm.assignors.userdata.wire import (
     INT16,
     INT32,
     SchemaError,
     TopicPartition,
+    java_key,
+    java_sorted,
     nullable_bytes,
     read_array_length,
     read_int16,

@@ -16,15 +16,14 @@ from groupstorm.assignors.streams.leader import Application, Rebalance, StreamsM
 from groupstorm.assignors.userdata import Subscription, TopicPartition
 from groupstorm.assignors.userdata.streams import (
     EARLIEST_PROBEABLE_VERSION,
-    AssignorError,
-    StreamsTask,
-)
-from groupstorm.assignors.userdata.streams_assignment import (
     NO_REBALANCE_MS,
     AssignmentInfo,
+    AssignorError,
+    StreamsTask,
+    SubscriptionInfo,
     decode_assignment_info,
+    encode_subscription_info,
 )
-from groupstorm.assignors.userdata.streams_subscription import SubscriptionInfo, encode_subscription_info
 
 #: The protocol's name in JoinGroup.
 STREAM = "stream"

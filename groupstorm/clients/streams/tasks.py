@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 
-from groupstorm.assignors.userdata.streams import StreamsTask
-from groupstorm.assignors.userdata.streams_subscription import LATEST_OFFSET
+from groupstorm.assignors.userdata.streams import LATEST_OFFSET, StreamsTask
 from groupstorm.clients.streams.state import CHECKPOINT_RECORDS, ChangelogReader, StateDirectory
 from groupstorm.clients.streams.topology import Topology
 from groupstorm.trace.events import streams as events

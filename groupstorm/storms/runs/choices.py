@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from math import log
 from typing import Any, Final
 
-from groupstorm.assignors.kafka_names import KAFKAS, protocol_name
+from groupstorm.assignors import KAFKAS, protocol_name
 from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.storms.runs.contradictions import contradict_themselves
 from groupstorm.storms.scenario.files import FIGURES_FROM, ResolvedScenario

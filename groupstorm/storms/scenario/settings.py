@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-from groupstorm.assignors.kafka_names import protocol_name
+from groupstorm.assignors import protocol_name
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError, did_you_mean, not_one_of
 from groupstorm.storms.scenario.member_rules import STRATEGY, MemberRules, read_member_rules, read_releases

@@ -12,8 +12,7 @@ from uuid import UUID
 
 from groupstorm.assignors.streams.leader import Application, Rebalance
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.assignors.userdata.streams import AssignorError, StreamsTask
-from groupstorm.assignors.userdata.streams_assignment import NO_REBALANCE_MS
+from groupstorm.assignors.userdata.streams import NO_REBALANCE_MS, AssignorError, StreamsTask
 from groupstorm.clients.streams.state import StateDirectory
 from groupstorm.clients.streams.tasks import TaskManager
 from groupstorm.clients.streams.topology import Topology

@@ -12,8 +12,7 @@ from groupstorm.assignors.streams.draft import wants_rebalance
 from groupstorm.assignors.streams.groups import Task
 from groupstorm.assignors.streams.leader import Application, Rebalance
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.assignors.userdata.streams import AssignorError
-from groupstorm.assignors.userdata.streams_assignment import AssignmentInfo
+from groupstorm.assignors.userdata.streams import AssignmentInfo, AssignorError
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.error_tables import RejoinCause
 from groupstorm.clients.member_session import MemberState

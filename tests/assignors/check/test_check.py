@@ -44,11 +44,11 @@ def test_every_assignor_of_ours_promises_something() -> None:
     assert list(BUILT_IN) == registry.names()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("name", one_in(2, BUILT_IN))
 def test_ours_keep_what_they_promise_but_for_the_sketches(name: str) -> None:
     report = report_on(registry.get(name))
     assert broken(report) == NOT_KEPT.get(name, set())
+    assert report.most_rounds <= 3  # Kafka needs a third with unequal subscriptions (golden/three-rounds)
     assert all(finding.asked for finding in report.findings)
     if "optimal" in name:
         assert report.stickiness.changes > 50

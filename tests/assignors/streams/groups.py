@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from groupstorm.assignors.streams.cases import answer
+from groupstorm.assignors.streams.cases import answer, read_case
 from groupstorm.assignors.streams.model import (
     Placement,
     StreamsClient,
@@ -16,7 +16,6 @@ from groupstorm.assignors.streams.model import (
     TaskId,
     TaskPartition,
 )
-from groupstorm.assignors.streams.reading import read_case
 from tests.oracle.running import as_line
 
 

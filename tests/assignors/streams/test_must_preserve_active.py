@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from groupstorm.assignors.streams.assignors import TASK_ASSIGNORS
-from groupstorm.assignors.streams.cases import answer
-from groupstorm.assignors.streams.reading import read_case
+from groupstorm.assignors.streams.cases import answer, read_case
 from tests.assignors.streams.groups import active, assign, client, standby, task
 from tests.oracle.running import as_line
 

@@ -9,13 +9,14 @@ import pytest
 
 from groupstorm.assignors.contract import uuid_order
 from groupstorm.assignors.streams.javaheap import JavaPriorityQueue
-from groupstorm.assignors.streams.lags import client_of, task_lag
 from groupstorm.assignors.streams.model import (
     StreamsConsumer,
     TaskId,
+    client_of,
     parse_process_id,
     parse_task_id,
     task_hash,
+    task_lag,
 )
 
 

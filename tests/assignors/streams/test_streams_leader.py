@@ -10,9 +10,14 @@ import pytest
 from groupstorm.assignors.streams.leader import Application, Rebalance, StreamsMember, rebalance
 from groupstorm.assignors.streams.model import Config, Task, TaskId, TaskPartition
 from groupstorm.assignors.userdata import TopicPartition, UserDataError
-from groupstorm.assignors.userdata.streams import AssignorError, StreamsTask
-from groupstorm.assignors.userdata.streams_assignment import NO_REBALANCE_MS, decode_assignment_info
-from groupstorm.assignors.userdata.streams_subscription import SubscriptionInfo, encode_subscription_info
+from groupstorm.assignors.userdata.streams import (
+    NO_REBALANCE_MS,
+    AssignorError,
+    StreamsTask,
+    SubscriptionInfo,
+    decode_assignment_info,
+    encode_subscription_info,
+)
 
 ONE, TWO = UUID(int=1), UUID(int=2)
 NOW_MS = 1_000_000

@@ -9,18 +9,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.assignors.userdata import TopicPartition, UserDataError
-from groupstorm.assignors.userdata.streams import AssignorError, StreamsTask, utf
-from groupstorm.assignors.userdata.streams_assignment import (
+from groupstorm.assignors.userdata.streams import (
     NO_REBALANCE_MS,
     AssignmentInfo,
+    AssignorError,
     HostInfo,
-    decode_assignment_info,
-    encode_assignment_info,
-)
-from groupstorm.assignors.userdata.streams_subscription import (
+    StreamsTask,
     SubscriptionInfo,
+    decode_assignment_info,
     decode_subscription_info,
+    encode_assignment_info,
     encode_subscription_info,
+    utf,
 )
 
 PROCESS = UUID("01020304-0506-4708-890a-0b0c0d0e0f10")

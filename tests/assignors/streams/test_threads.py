@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from groupstorm.assignors.contract import AssignmentRefused
-from groupstorm.assignors.streams.cases import answer
-from groupstorm.assignors.streams.reading import read_case
+from groupstorm.assignors.streams.cases import answer, read_case
 from groupstorm.assignors.streams.threads import assign_to_threads
 from tests.assignors.streams.groups import assign, client, task
 from tests.oracle.running import as_line

@@ -11,14 +11,15 @@ from groupstorm.assignors.leader import perform_assignment
 from groupstorm.assignors.streams.leader import Application, Rebalance
 from groupstorm.assignors.streams.model import Config
 from groupstorm.assignors.userdata import Subscription, decode_assignment, encode_subscription
-from groupstorm.assignors.userdata.streams import AssignorError, StreamsTask
-from groupstorm.assignors.userdata.streams_assignment import (
+from groupstorm.assignors.userdata.streams import (
     NO_REBALANCE_MS,
     AssignmentInfo,
+    AssignorError,
+    StreamsTask,
     decode_assignment_info,
+    decode_subscription_info,
     encode_assignment_info,
 )
-from groupstorm.assignors.userdata.streams_subscription import decode_subscription_info
 from groupstorm.clients.streams.assignor import FollowUp, StreamsPartitionAssignor
 from tests.clients.streams.streams_host import TOPOLOGY
 

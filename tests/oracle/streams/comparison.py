@@ -11,8 +11,8 @@ Everything in an answer is compared, but for
 from __future__ import annotations
 
 from groupstorm.assignors.streams import cases
+from groupstorm.assignors.streams.cases import read_case
 from groupstorm.assignors.streams.rackaware import SMALL_GRAPH, graph_size
-from groupstorm.assignors.streams.reading import read_case
 from tests.oracle.assignors.differential import Answer
 from tests.oracle.comparison import plain
 from tests.oracle.running import Case, as_line

@@ -12,16 +12,14 @@ import pytest
 
 from groupstorm.assignors.streams.model import TaskId
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.assignors.userdata.streams import StreamsTask
-from groupstorm.assignors.userdata.streams_assignment import (
+from groupstorm.assignors.userdata.streams import (
     AssignmentInfo,
     HostInfo,
-    decode_assignment_info,
-    encode_assignment_info,
-)
-from groupstorm.assignors.userdata.streams_subscription import (
+    StreamsTask,
     SubscriptionInfo,
+    decode_assignment_info,
     decode_subscription_info,
+    encode_assignment_info,
     encode_subscription_info,
 )
 from tests.oracle.assignors.differential import compare

@@ -8,8 +8,7 @@ from typing import Any
 
 from groupstorm.report.lanes.members import Activity, GroupLanes, Member
 from groupstorm.trace.reader import read_rows
-from groupstorm.trace.rows import as_mapping
-from groupstorm.trace.typed_rows import read_row
+from groupstorm.trace.rows import as_mapping, read_row
 from tests.figures.tracing import SECOND, Trace, coordinator_trace
 from tests.imports.importing import import_texts
 from tests.imports.test_several_logs import BROKER, FOLLOWER, LEADER, client_log

@@ -5,8 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from groupstorm.assignors.streams.leader import Rebalance, StreamsAssignment
-from groupstorm.assignors.userdata.streams import AssignorError, StreamsTask
-from groupstorm.assignors.userdata.streams_assignment import AssignmentInfo
+from groupstorm.assignors.userdata.streams import AssignmentInfo, AssignorError, StreamsTask
 from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.streams.application import (
     ALL_RUN,

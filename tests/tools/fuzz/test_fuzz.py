@@ -16,8 +16,7 @@ from groupstorm.storms.world.simulation import simulate
 from tests.command import groupstorm, tool
 from tests.soaking import in_soak, sizes
 from tests.storms.planted_faults import BROKEN_RULES, PLANT
-from tools.fuzz.campaign import Order, Orders, Outcome, campaign
-from tools.fuzz.corpus import Corpus
+from tools.fuzz.campaign import Corpus, Order, Orders, Outcome, campaign
 from tools.fuzz.drawing import FAULTS, Document, draw_scenario
 from tools.fuzz.shrinking import shrink
 from tools.fuzz.trial import try_scenario

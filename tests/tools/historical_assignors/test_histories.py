@@ -15,10 +15,8 @@ from groupstorm.assignors.check.rendering import history_from_json, history_to_j
 from groupstorm.assignors.promises import promises_of
 from groupstorm.problems import InputError
 from tools.historical_assignors import comparison
-from tools.historical_assignors.bug_histories import OURS, BugHistory, load, names, read
-from tools.historical_assignors.comparison import Side, render, sides
-from tools.historical_assignors.properties import QUESTIONS
-from tools.historical_assignors.recordings import recorded
+from tools.historical_assignors.bug_histories import OURS, QUESTIONS, BugHistory, load, names, read
+from tools.historical_assignors.comparison import Side, recorded, render, sides
 
 STORIES = [load(name) for name in names()]
 WITH_PROPERTY = [story for story in STORIES if story.property is not None]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from groupstorm.assignors.kafka_names import KAFKAS, protocol_name
+from groupstorm.assignors import KAFKAS, protocol_name
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.configuration_files import (
     ConfigMaps,
