@@ -127,10 +127,10 @@ def _change_quotas(state: BrokerState, change: QuotasChanged, _now_ms: int) -> N
 
 
 def _append(state: BrokerState, change: BatchAppended, _now_ms: int) -> None:
-    stored = parse_stored(change.data)
-    if stored is None:
+    batch = parse_stored(change.data)
+    if batch is None:
         raise ValueError("it is no whole record batch")
-    _log(state, change.name, change.partition).restore(*stored, change.position)
+    _log(state, change.name, change.partition).restore(batch, change.position)
 
 
 def _rewrite(state: BrokerState, change: BatchRewritten, _now_ms: int) -> None:

@@ -31,7 +31,7 @@ from groupstorm.broker.fetch_sessions import (
     PartitionKey,
     Shown,
 )
-from groupstorm.broker.log.batches import last_offset
+from groupstorm.broker.log.batches import Batch
 from groupstorm.broker.log.partition import NO_OFFSET, PartitionLog
 from groupstorm.broker.quotas import CONSUMER_BYTE_RATE
 from groupstorm.coordinator.errors import Error
@@ -315,7 +315,7 @@ def _partition(call: Call, asked: _Asked, error: Error, data: bytes, batches: li
 def _aborted(call: Call, asked: _Asked, log: PartitionLog | None, batches: list[bytes]) -> tuple[Any, ...]:
     if log is None or not batches:
         return ()
-    offset, until = asked.partition.fetch_offset, last_offset(batches[-1]) + 1
+    offset, until = asked.partition.fetch_offset, Batch.read(batches[-1]).last_offset + 1
     return tuple(
         call.types.make("AbortedTransaction", producer_id=one.producer_id, first_offset=one.first_offset)
         for one in log.transactions.aborted_between(offset, until)

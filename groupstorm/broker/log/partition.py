@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
-from groupstorm.broker.log.batches import Batch, marker_batch, placed_at, read_header
+from groupstorm.broker.log.batches import Batch, marker_batch, placed_at
 from groupstorm.broker.log.cleaning import Cleaned, clean
 from groupstorm.broker.log.columns import (
     IN_MEMORY,
@@ -85,12 +85,12 @@ class PartitionLog:
         """Append the control batch that ends a producer's transaction in this partition."""
         return self._append(marker_batch(producer_id, producer_epoch, is_commit, now_ms))
 
-    def restore(self, batch: Batch, base_offset: int, position: int = IN_MEMORY) -> None:
+    def restore(self, batch: Batch, position: int = IN_MEMORY) -> None:
         """Append a batch of the journal at its offset; ``position``: where its bytes are in the file. The log
         begins with the first one."""
         if not self.batches:
-            self.start_offset = max(self.start_offset, base_offset)
-        self.end_offset = base_offset
+            self.start_offset = max(self.start_offset, batch.base_offset)
+        self.end_offset = batch.base_offset
         self._append(batch, position)
 
     def _append(self, batch: Batch, position: int = IN_MEMORY) -> Appended:
@@ -168,7 +168,7 @@ class PartitionLog:
 
     def rewrite(self, data: bytes, position: int = IN_MEMORY) -> None:
         """Put a batch in the place of the one with its base offset. Raises LookupError if there is none."""
-        base_offset = read_header(data).base_offset
+        base_offset = Batch.read(data).base_offset
         index = self.batches.index_of(base_offset)
         if index is None:
             raise LookupError(f"no batch begins at {base_offset}")

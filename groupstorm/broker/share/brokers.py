@@ -8,7 +8,7 @@ from functools import partial
 
 from groupstorm.broker.apis.api import AskShareBroker, BrokerState
 from groupstorm.broker.group_coordination import Answered
-from groupstorm.broker.log.batches import HEADER_BYTES, NO_PRODUCER_ID, RawHeader, parse_stored
+from groupstorm.broker.log.batches import HEADER_BYTES, NO_PRODUCER_ID, Batch
 from groupstorm.broker.log.cleaning import varint, with_records
 from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.log.records import KeyedRecord
@@ -181,10 +181,8 @@ class _DeadLetters:
             KeyedRecord(now_ms, number, None, None, 0, _NOTHING + one) for number, one in enumerate(headers)
         ]
         last, nobody = len(records) - 1, NO_PRODUCER_ID
-        header = RawHeader(0, 0, 0, _MAGIC, 0, 0, last, now_ms, now_ms, nobody, -1, -1, len(records))
-        stored = parse_stored(with_records(header, records, None))
-        assert stored is not None, "a batch that was just made is whole"
-        appended = queue.partitions[partition].append(stored[0])
+        batch = Batch(0, 0, 0, _MAGIC, 0, 0, last, now_ms, now_ms, nobody, -1, -1, len(records), b"")
+        appended = queue.partitions[partition].append(Batch.read(with_records(batch, records, None)))
         self._state.note_append(queue, partition, appended)
 
     def _headers(self, letter: DeadLetter) -> Iterator[bytes]:

@@ -8,7 +8,7 @@ from typing import overload
 from uuid import UUID
 
 from groupstorm.broker.apis.api import COORDINATORS_TOPICS
-from groupstorm.broker.log.batches import is_commit_marker, read_header
+from groupstorm.broker.log.batches import Batch
 from groupstorm.broker.log.partition import LEADER_EPOCH, NO_OFFSET, PartitionLog
 from groupstorm.broker.log.topics import Topic, Topics
 from groupstorm.coordinator.errors import Error
@@ -68,12 +68,11 @@ class _Batches(Sequence[RecordBatch]):
         where = columns.base_offsets[at], columns.last_offsets[at], columns.sizes[at]
         if not self._with_producers:
             return RecordBatch(*where)
-        data = self._data(at)
-        header = read_header(data)
-        if not header.is_transactional:
+        batch = Batch.read(self._data(at))
+        if not batch.is_transactional:
             return RecordBatch(*where)
-        is_abort = header.is_control and not is_commit_marker(data)
-        return RecordBatch(*where, header.producer_id, is_abort)
+        is_abort = batch.is_control and not batch.is_commit_marker
+        return RecordBatch(*where, batch.producer_id, is_abort)
 
 
 class BrokersLog:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from groupstorm.broker.log.batches import HEADER_BYTES, LENGTH_END, is_commit_marker, read_header
+from groupstorm.broker.log.batches import HEADER_BYTES, LENGTH_END, Batch
 from groupstorm.broker.log.records import keyed_records
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
@@ -84,12 +84,12 @@ def read(client: RawClient, topic: str, partition: int) -> Iterator[Record]:
         aborted = sorted((one.first_offset, one.producer_id) for one in answer.aborted_transactions or ())
         dropped: set[int] = set()
         for batch in _batches(answer.records):
-            header = read_header(batch)
+            header = Batch.read(batch)
             offset = header.last_offset + 1
             while aborted and aborted[0][0] <= header.last_offset:
                 dropped.add(aborted.pop(0)[1])
             if header.is_control:
-                if header.count_of_records and not is_commit_marker(batch):
+                if header.count_of_records and not header.is_commit_marker:
                     dropped.discard(header.producer_id)
             elif not (header.is_transactional and header.producer_id in dropped):
                 for one in keyed_records(batch, batch[HEADER_BYTES:]):
