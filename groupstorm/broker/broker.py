@@ -35,8 +35,7 @@ from groupstorm.broker.changes import Change
 from groupstorm.broker.decoding import Decoded, Decoder
 from groupstorm.broker.delayed_fetches import DelayedFetches
 from groupstorm.broker.group_coordination import GroupCoordination
-from groupstorm.broker.log.batches import BatchError, parse_produced, stamped
-from groupstorm.broker.log.validation import check_records
+from groupstorm.broker.log.batches import BatchError, check_records, parse_produced, stamped
 from groupstorm.broker.maintenance import LogMaintenance
 from groupstorm.broker.restoring import changed_transaction, snapshot
 from groupstorm.broker.share.brokers import ShareBrokers

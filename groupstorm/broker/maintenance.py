@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from groupstorm.broker.apis.api import BrokerState
+from groupstorm.broker.log.cleaning import Cleanable
 from groupstorm.broker.log.partition import PartitionLog
-from groupstorm.broker.log.segments import Cleanable
 from groupstorm.broker.log.topics import Topic
 
 

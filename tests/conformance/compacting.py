@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from groupstorm.broker.log.batches import HEADER_BYTES, Batch
-from groupstorm.broker.log.compression import pack, unpack
-from groupstorm.broker.log.records import keyed_records
+from groupstorm.broker.log.records import keyed_records, pack, unpack
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.frames.requests import checked

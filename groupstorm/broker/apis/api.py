@@ -32,8 +32,8 @@ from groupstorm.broker.cluster import Cluster
 from groupstorm.broker.config import BrokerConfig
 from groupstorm.broker.described_configs import DynamicConfigs
 from groupstorm.broker.fetch_sessions import FetchSessions, draw_session_id
+from groupstorm.broker.log.cleaning import Cleanable
 from groupstorm.broker.log.partition import Appended, PartitionLog
-from groupstorm.broker.log.segments import Cleanable
 from groupstorm.broker.log.topics import Topic, Topics
 from groupstorm.broker.quotas import Client, ClientQuotas, Entity, Windows
 from groupstorm.broker.releases import NEWEST, RELEASES

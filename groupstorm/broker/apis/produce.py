@@ -12,7 +12,7 @@
 * A producer needs WRITE on each topic, and for transactional records on its transactional id.
 * A producer above its quota is answered at once, with the time for which its connection is muted (KIP-219).
 * Batches are checked (magic, length, crc32c, sequence of idempotent producers). Only the checks of
-  `log.validation` look at records.
+  `check_records` look at records.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from groupstorm.broker.log.batches import (
     Batch,
     BatchError,
     RecordError,
+    check_records,
     parse_produced,
     says_transactional,
     stamped,
 )
 from groupstorm.broker.log.partition import NO_OFFSET
 from groupstorm.broker.log.topics import Topic
-from groupstorm.broker.log.validation import check_records
 from groupstorm.broker.quotas import PRODUCER_BYTE_RATE
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec.shape import MILLISECOND

@@ -9,9 +9,9 @@ from functools import partial
 from groupstorm.broker.apis.api import AskShareBroker, BrokerState
 from groupstorm.broker.group_coordination import Answered
 from groupstorm.broker.log.batches import HEADER_BYTES, NO_PRODUCER_ID, Batch
-from groupstorm.broker.log.cleaning import varint, with_records
+from groupstorm.broker.log.cleaning import with_records
 from groupstorm.broker.log.partition import PartitionLog
-from groupstorm.broker.log.records import KeyedRecord
+from groupstorm.broker.log.records import KeyedRecord, varint
 from groupstorm.broker.log.topics import Topic
 from groupstorm.broker.share.logs import BrokersCluster, topic_of
 from groupstorm.broker.share.persister import SharePersister

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from groupstorm.broker.log.batches import HEADER_BYTES, Batch, parse_produced
-from groupstorm.broker.log.compression import unpack
 from groupstorm.broker.log.partition import PartitionLog
-from groupstorm.broker.log.records import keyed_records
+from groupstorm.broker.log.records import keyed_records, unpack
 from groupstorm.broker.topic_configs import LogSettings
 from tests.broker import wire
 

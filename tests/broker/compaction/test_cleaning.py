@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from groupstorm.broker.log.batches import Batch, parse_stored
-from groupstorm.broker.log.compression import pack
 from groupstorm.broker.log.partition import PartitionLog
+from groupstorm.broker.log.records import pack
 from tests.broker import wire
 from tests.broker.compaction.reading import NOW_MS, Read, append, clean, compacted_log, offsets, read
 from tests.broker.frames.requests import checked
