@@ -17,7 +17,6 @@ from groupstorm.broker.apis.api import (
     Api,
     AskCoordinator,
     AskShareBroker,
-    BrokerState,
     Call,
     CoordinatorsApi,
     Done,
@@ -39,6 +38,7 @@ from groupstorm.broker.log.batches import BatchError, check_records, parse_produ
 from groupstorm.broker.maintenance import LogMaintenance
 from groupstorm.broker.restoring import changed_transaction, snapshot
 from groupstorm.broker.share.brokers import ShareBrokers
+from groupstorm.broker.state import BrokerState
 from groupstorm.broker.surface import BrokerEffects, ConnectionOutput, Coordinator, Peer
 from groupstorm.broker.unfinished import Turn, Unfinished, mute_ms
 from groupstorm.coordinator.errors import Error
@@ -80,7 +80,8 @@ class Broker:
         #: The group coordinator, to look at.
         self.coordinator = coordinator
         self.loaded = loaded
-        state.apis = apis_of(state.release)
+        self._apis = apis_of(state.release)
+        state.versions = {key: api.advertised for key, api in self._apis.items()}
         self._maintenance = LogMaintenance(state)
         self._in_flight: dict[int, _InFlight] = {}
         self._fetches = DelayedFetches()
@@ -252,7 +253,7 @@ class Broker:
     ) -> Outcome | Turns[Outcome]:
         api_key, version = peek(frame)
         self._maintenance.begin(now_ms)
-        api = self.state.apis.get(api_key)
+        api = self._apis.get(api_key)
         if api is None:
             raise CodecError(f"API key {api_key} is not served")
         if not api.min_version <= version <= api.max_version:

@@ -219,6 +219,16 @@ class ShareStateDeleted(NamedTuple):
     partition: int
 
 
+GroupRecord = (
+    GroupMetadataRecord
+    | GroupTombstone
+    | OffsetCommitRecord
+    | TransactionEndRecord
+    | ConsumerRecord
+    | StreamsRecord
+    | ShareRecord
+)
+
 Change = (
     ClusterNamed
     | TopicCreated
@@ -241,13 +251,7 @@ Change = (
     | RecordsDeleted
     | ProducerIdsTaken
     | TransactionChanged
-    | GroupMetadataRecord
-    | GroupTombstone
-    | OffsetCommitRecord
-    | TransactionEndRecord
-    | ConsumerRecord
-    | StreamsRecord
-    | ShareRecord
+    | GroupRecord
     | ShareStateKept
     | ShareStateUpdated
     | ShareStateDeleted

@@ -11,10 +11,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
-from groupstorm.broker.apis.api import OFFSETS_TOPIC, AskCoordinator, BrokerState, KioMessage
+from groupstorm.broker.apis.api import AskCoordinator, KioMessage
 from groupstorm.broker.apis.coordinators import move_internal_topic
 from groupstorm.broker.changes import Change
 from groupstorm.broker.config import INT32_MAX
+from groupstorm.broker.log.topics import OFFSETS_TOPIC
+from groupstorm.broker.state import BrokerState
 from groupstorm.broker.surface import Coordinator
 from groupstorm.broker.transactions import Marker
 from groupstorm.broker.unfinished import Unfinished

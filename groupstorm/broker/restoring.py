@@ -2,48 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import cast
 
-from groupstorm.broker.apis.api import BrokerState
 from groupstorm.broker.changes import (
     AclCreated,
-    AclDeleted,
     BatchAppended,
     BatchesKept,
-    BatchesRemoved,
-    BatchRewritten,
     BrokerConfigured,
     Change,
     CheckpointTaken,
     ClusterNamed,
     CredentialAltered,
     GroupConfigured,
-    LogCleaned,
+    GroupRecord,
     LogKept,
     ProducerIdsTaken,
     QuotasChanged,
-    RecordsDeleted,
-    ShareStateDeleted,
-    ShareStateKept,
-    ShareStateUpdated,
-    TopicConfigured,
     TopicCreated,
-    TopicDeleted,
-    TopicGrown,
     TransactionChanged,
 )
 from groupstorm.broker.journal import JournalError
-from groupstorm.broker.log.batches import parse_stored
-from groupstorm.broker.log.columns import Columns
-from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.log.topics import Topic
-from groupstorm.broker.share.persister import kept, share_key
-from groupstorm.broker.transactions import Transaction, TransactionState
+from groupstorm.broker.share.logs import kept
+from groupstorm.broker.state import BrokerState
+from groupstorm.broker.transactions import Transaction
 from groupstorm.coordinator.errors import Refused
 from groupstorm.coordinator.records import Record
-from groupstorm.share_records.coordinator import ShareState
-from groupstorm.share_records.ports import WriteState
 
 
 def restore(state: BrokerState, changes: Iterable[Change], now_ms: int) -> list[Record]:
@@ -52,166 +37,19 @@ def restore(state: BrokerState, changes: Iterable[Change], now_ms: int) -> list[
     Raises JournalError for changes that contradict each other.
     """
     records: list[Record] = []
+    state.now_ms = now_ms
     for change in changes:
-        apply = _APPLY.get(type(change))
-        if apply is None:
-            records.append(cast("Record", change))
-            continue
-        try:
-            apply(state, change, now_ms)
-        except (LookupError, ValueError, Refused) as problem:
-            raise JournalError(
-                f"{type(change).__name__} does not fit what was before: {problem}"
-            ) from problem
+        if isinstance(change, GroupRecord):
+            records.append(change)
+        elif not isinstance(change, CheckpointTaken):
+            try:
+                state.apply(change)
+            except (LookupError, ValueError, Refused) as problem:
+                raise JournalError(
+                    f"{type(change).__name__} does not fit what was before: {problem}"
+                ) from problem
+    state.appended, state.deleted_topics = [], []  # nobody waits for them yet
     return records
-
-
-def _name_cluster(state: BrokerState, change: ClusterNamed, _now_ms: int) -> None:
-    state.cluster_id = change.cluster_id
-
-
-def _create(state: BrokerState, change: TopicCreated, _now_ms: int) -> None:
-    state.topics.restore(change.name, change.topic_id, change.number, change.replicas, change.configs)
-
-
-def _topic(state: BrokerState, name: str) -> Topic:
-    topic = state.topics.get(name)
-    if topic is None:
-        raise LookupError(f"there is no topic {name}")
-    return topic
-
-
-def _log(state: BrokerState, name: str, partition: int) -> PartitionLog:
-    return _topic(state, name).partitions[partition]
-
-
-def _grow(state: BrokerState, change: TopicGrown, _now_ms: int) -> None:
-    topic = _topic(state, change.name)
-    new = change.replicas[len(topic.partitions) :]
-    if new:
-        state.topics.grow(topic, len(change.replicas), new)
-    elif {node for one in change.replicas for node in one} <= set(state.cluster.nodes):
-        state.topics.place(topic, change.replicas)
-
-
-def _delete(state: BrokerState, change: TopicDeleted, _now_ms: int) -> None:
-    state.topics.delete(_topic(state, change.name))
-
-
-def _configure(state: BrokerState, change: TopicConfigured, _now_ms: int) -> None:
-    state.topics.configure(_topic(state, change.name), change.configs)
-
-
-def _configure_group(state: BrokerState, change: GroupConfigured, _now_ms: int) -> None:
-    state.group_configs[change.group] = change.configs
-
-
-def _create_acl(state: BrokerState, change: AclCreated, _now_ms: int) -> None:
-    state.acls.add(change.acl)
-
-
-def _delete_acl(state: BrokerState, change: AclDeleted, _now_ms: int) -> None:
-    state.acls.remove(change.acl)
-
-
-def _alter_credential(state: BrokerState, change: CredentialAltered, _now_ms: int) -> None:
-    state.credentials.alter(*change)
-
-
-def _configure_broker(state: BrokerState, change: BrokerConfigured, _now_ms: int) -> None:
-    state.take_broker_configs(change.broker, change.configs)
-
-
-def _change_quotas(state: BrokerState, change: QuotasChanged, _now_ms: int) -> None:
-    state.quotas.change(change.entity, change.values)
-
-
-def _append(state: BrokerState, change: BatchAppended, _now_ms: int) -> None:
-    batch = parse_stored(change.data)
-    if batch is None:
-        raise ValueError("it is no whole record batch")
-    _log(state, change.name, change.partition).restore(batch, change.position)
-
-
-def _rewrite(state: BrokerState, change: BatchRewritten, _now_ms: int) -> None:
-    _log(state, change.name, change.partition).rewrite(change.data, change.position)
-
-
-def _remove(state: BrokerState, change: BatchesRemoved, _now_ms: int) -> None:
-    _log(state, change.name, change.partition).remove(change.base_offsets)
-
-
-def _end_cleaning(state: BrokerState, change: LogCleaned, _now_ms: int) -> None:
-    log = _log(state, change.name, change.partition)
-    log.end_cleaning(change.first_dirty_offset, change.aborted)
-
-
-def _keep_batches(state: BrokerState, change: BatchesKept, _now_ms: int) -> None:
-    _log(state, change.name, change.partition).take_batches(Columns.from_bytes(change.columns))
-
-
-def _keep(state: BrokerState, change: LogKept, _now_ms: int) -> None:
-    _log(state, change.name, change.partition).take_state(change.state)
-
-
-def _delete_records(state: BrokerState, change: RecordsDeleted, _now_ms: int) -> None:
-    _log(state, change.name, change.partition).begin_at(change.before_offset)
-
-
-def _take_producer_ids(state: BrokerState, change: ProducerIdsTaken, _now_ms: int) -> None:
-    state.next_producer_id = change.next_id
-
-
-def _change_transaction(state: BrokerState, change: TransactionChanged, now_ms: int) -> None:
-    changed = {"state": TransactionState(change.state), "partitions": dict.fromkeys(change.partitions)}
-    transaction = Transaction(**(change._asdict() | changed))
-    state.transactions.restore(transaction, now_ms)
-
-
-def _keep_share_state(state: BrokerState, change: ShareStateKept, _now_ms: int) -> None:
-    state.share_states.restore(share_key(*change[:3]), ShareState(*change[3:]))
-
-
-def _update_share_state(state: BrokerState, change: ShareStateUpdated, _now_ms: int) -> None:
-    group, topic_id, partition, start, complete, leader_epoch, state_epoch, batches = change
-    key = share_key(group, topic_id, partition)
-    written = WriteState(key, state_epoch, leader_epoch, start, complete, batches)
-    state.share_states.restore_update(written)
-
-
-def _delete_share_state(state: BrokerState, change: ShareStateDeleted, _now_ms: int) -> None:
-    state.share_states.restore(share_key(*change), None)
-
-
-_APPLY = cast(
-    "dict[type, Callable[[BrokerState, Change, int], None]]",
-    {
-        ClusterNamed: _name_cluster,
-        TopicCreated: _create,
-        TopicGrown: _grow,
-        TopicDeleted: _delete,
-        TopicConfigured: _configure,
-        GroupConfigured: _configure_group,
-        AclCreated: _create_acl,
-        AclDeleted: _delete_acl,
-        CredentialAltered: _alter_credential,
-        BrokerConfigured: _configure_broker,
-        QuotasChanged: _change_quotas,
-        BatchAppended: _append,
-        BatchRewritten: _rewrite,
-        BatchesRemoved: _remove,
-        LogCleaned: _end_cleaning,
-        LogKept: _keep,
-        BatchesKept: _keep_batches,
-        CheckpointTaken: lambda _state, _change, _now_ms: None,
-        RecordsDeleted: _delete_records,
-        ProducerIdsTaken: _take_producer_ids,
-        TransactionChanged: _change_transaction,
-        ShareStateKept: _keep_share_state,
-        ShareStateUpdated: _update_share_state,
-        ShareStateDeleted: _delete_share_state,
-    },
-)
 
 
 def snapshot(state: BrokerState, records: Iterable[Record], in_file: bool = False) -> Iterator[Change]:

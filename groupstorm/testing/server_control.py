@@ -11,7 +11,7 @@ from uuid import UUID
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.broker.broker import Broker
 from groupstorm.broker.log.batches import BatchError
-from groupstorm.broker.share.persister import share_key
+from groupstorm.broker.share.logs import share_key
 from groupstorm.broker.shell import Server
 from groupstorm.broker.surface import BrokerEffects
 from groupstorm.clients.consumer.records import AbortedRecords, ConsumerRecord

@@ -6,11 +6,12 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
+from groupstorm.broker.apis.api import Api, Call, Done
 from groupstorm.broker.apis.rights import on_cluster
 from groupstorm.broker.authorization import Operation
 from groupstorm.broker.releases import Feature, features
 from groupstorm.broker.releases import features as features_of
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import ResponseTypes
 
@@ -42,7 +43,10 @@ def api_versions(state: BrokerState, call: Call) -> Done:
     error = _check_expected(state, call)
     if error is not Error.NONE:
         return Done(call.types.response(error_code=error, api_keys=()))
-    keys = tuple(_range(call.types, api) for _, api in sorted(state.apis.items()))
+    keys = tuple(
+        call.types.make("ApiVersion", api_key=key, min_version=least, max_version=most)
+        for key, (least, most) in sorted(state.versions.items())
+    )
     features = _features(call, features_of(state.release))
     return Done(call.types.response(error_code=Error.NONE, api_keys=keys, **features))
 
@@ -88,11 +92,6 @@ def unsupported_version(types: ResponseTypes, max_version: int) -> Any:
     """The response to an unknown version; ``types``: those of version 0, ``max_version``: the highest one."""
     own_range = types.make("ApiVersion", api_key=API_VERSIONS.key, min_version=0, max_version=max_version)
     return types.response(error_code=Error.UNSUPPORTED_VERSION, api_keys=(own_range,))
-
-
-def _range(types: ResponseTypes, api: Api) -> Any:
-    least = api.min_version if api.advertised_min_version is None else api.advertised_min_version
-    return types.make("ApiVersion", api_key=api.key, min_version=least, max_version=api.max_version)
 
 
 _UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE = 1, 2, 3

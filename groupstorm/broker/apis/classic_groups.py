@@ -5,8 +5,9 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import Any
 
-from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call, Done, milliseconds
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call, Done, milliseconds
 from groupstorm.broker.apis.rights import READ_GROUP, may_describe_topic
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import ResponseTypes

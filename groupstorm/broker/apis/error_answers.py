@@ -11,13 +11,8 @@ from __future__ import annotations
 from collections.abc import Generator, Mapping
 from typing import Any
 
-from groupstorm.broker.apis.api import (
-    AskCoordinator,
-    AskingApi,
-    BrokerState,
-    Call,
-    KioMessage,
-)
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call, KioMessage
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error

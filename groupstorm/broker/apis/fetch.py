@@ -19,7 +19,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done, Encoded, Wait, milliseconds
+from groupstorm.broker.apis.api import Api, Call, Done, Encoded, Wait, milliseconds
 from groupstorm.broker.apis.lookup import NO_EPOCH, find_log, find_named
 from groupstorm.broker.apis.rights import may_on_cluster
 from groupstorm.broker.authorization import Operation
@@ -34,6 +34,7 @@ from groupstorm.broker.fetch_sessions import (
 from groupstorm.broker.log.batches import Batch
 from groupstorm.broker.log.partition import NO_OFFSET, PartitionLog
 from groupstorm.broker.quotas import CONSUMER_BYTE_RATE
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import encode_in_turns, encoder
 from groupstorm.protocol.codec.shape import MILLISECOND

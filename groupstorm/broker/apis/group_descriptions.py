@@ -8,10 +8,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from groupstorm.assignors.streams.groups import Task
-from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call
 from groupstorm.broker.apis.rights import authorized_operations, group_error, topic_error
 from groupstorm.broker.apis.streams_groups import task_ids
 from groupstorm.broker.authorization import Operation, ResourceType
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from groupstorm.broker.apis.api import AskCoordinator, BrokerState, Call, CoordinatorsApi, Done, milliseconds
+from groupstorm.broker.apis.api import AskCoordinator, Call, CoordinatorsApi, Done, milliseconds
 from groupstorm.broker.apis.rights import READ_GROUP, may_describe_topic, topic_error
 from groupstorm.broker.authorization import Operation
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGroupHeartbeatResponse

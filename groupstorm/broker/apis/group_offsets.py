@@ -9,7 +9,6 @@ from groupstorm.broker.apis.api import (
     EACH_PARTITION,
     AskCoordinator,
     AskingApi,
-    BrokerState,
     Call,
     CoordinatorsApi,
     Done,
@@ -26,6 +25,7 @@ from groupstorm.broker.apis.lookup import (
 )
 from groupstorm.broker.apis.rights import READ_GROUP, group_error, topic_error
 from groupstorm.broker.authorization import Operation, ResourceType
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call, CoordinatorsApi
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call, CoordinatorsApi
 from groupstorm.broker.apis.rights import group_error, may_on_cluster
 from groupstorm.broker.authorization import Operation
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns, in_turns
@@ -32,7 +33,7 @@ def list_groups(state: BrokerState, call: Call) -> AskCoordinator:
         groups = []
         for one in answer.groups:
             yield 2
-            if not state.coordinates_group(call, one.group):
+            if state.cluster.groups.node_of(one.group) != call.node:
                 continue
             if not sees_all and group_error(state, call, one.group) is not Error.NONE:
                 continue

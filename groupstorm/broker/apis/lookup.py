@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
-from groupstorm.broker.apis.api import COORDINATORS_TOPICS, BrokerState, Call, Done
+from groupstorm.broker.apis.api import Call, Done
 from groupstorm.broker.apis.rights import topic_error
 from groupstorm.broker.log.partition import LEADER_EPOCH, PartitionLog
-from groupstorm.broker.log.topics import Topic
+from groupstorm.broker.log.topics import COORDINATORS_TOPICS, Topic
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import CommittedOffset
 from groupstorm.turns import Turns, in_turns

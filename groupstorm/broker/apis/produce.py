@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done, NoAnswer, timestamp
+from groupstorm.broker.apis.api import Api, Call, Done, NoAnswer, timestamp
 from groupstorm.broker.apis.lookup import find_log, find_topic, same_topic
 from groupstorm.broker.apis.rights import error_without
 from groupstorm.broker.authorization import Operation, ResourceType
@@ -35,6 +35,7 @@ from groupstorm.broker.log.batches import (
 from groupstorm.broker.log.partition import NO_OFFSET
 from groupstorm.broker.log.topics import Topic
 from groupstorm.broker.quotas import PRODUCER_BYTE_RATE
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec.shape import MILLISECOND
 from groupstorm.turns import Turns, in_turns

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from groupstorm.broker.apis.api import BrokerState, Call, Right
+from groupstorm.broker.apis.api import Call, Right
 from groupstorm.broker.authorization import CLUSTER_NAME, Operation, ResourceType, Who
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error
 
 NO_AUTHORIZED_OPERATIONS = -(2**31)

@@ -7,20 +7,14 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from groupstorm.broker.apis.api import (
-    COORDINATORS_TOPICS,
-    Api,
-    AskShareBroker,
-    BrokerState,
-    Call,
-    Done,
-    milliseconds,
-)
+from groupstorm.broker.apis.api import Api, AskShareBroker, Call, Done, milliseconds
 from groupstorm.broker.apis.rights import READ_GROUP, topic_error
 from groupstorm.broker.authorization import Operation
 from groupstorm.broker.log.partition import LEADER_EPOCH
+from groupstorm.broker.log.topics import COORDINATORS_TOPICS
 from groupstorm.broker.quotas import CONSUMER_BYTE_RATE
 from groupstorm.broker.share.logs import id_of, key_of, topic_of
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import encode_in_turns
 from groupstorm.protocol.codec.shape import MILLISECOND
@@ -160,7 +154,7 @@ class _AnswerTopics:
                     "NodeEndpoint",
                     node_id=node,
                     rack=state.cluster.rack(node),
-                    **state.address(node, self._call),
+                    **state.address(node, self._call.reached_at),
                 )
                 for node in sorted(self._leaders)
             ),

@@ -10,7 +10,6 @@ from typing import Any
 from groupstorm.broker.apis.api import (
     EACH_PARTITION,
     AskCoordinator,
-    BrokerState,
     Call,
     CoordinatorsApi,
     Done,
@@ -34,6 +33,7 @@ from groupstorm.broker.apis.rights import (
     topic_error,
 )
 from groupstorm.broker.authorization import Operation, ResourceType
+from groupstorm.broker.state import BrokerState
 from groupstorm.broker.transactions import NONE, Partition, Producer
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
@@ -69,7 +69,7 @@ def _init(state: BrokerState, call: Call) -> Producer:
         if not may_write_anywhere(state, call):
             return Producer(Error.CLUSTER_AUTHORIZATION_FAILED)
         return Producer(Error.NONE, state.take_producer_id(), 0)
-    if not state.coordinates_transactions(call, transactional_id):
+    if state.cluster.transactions.node_of(transactional_id) != call.node:
         return Producer(Error.NOT_COORDINATOR)
     timeout_ms = milliseconds(message.transaction_timeout)
     return state.transactions.init_producer_id(transactional_id, timeout_ms, expected, call.now_ms)
@@ -155,7 +155,7 @@ def _add(
     state: BrokerState, call: Call, transactional_id: str, producer_id: int, epoch: int, topics: Any
 ) -> Turns[dict[Partition, Error]]:
     partitions = yield from _partitions(topics)
-    if not state.coordinates_transactions(call, transactional_id):
+    if state.cluster.transactions.node_of(transactional_id) != call.node:
         return dict.fromkeys(partitions, Error.NOT_COORDINATOR)
     errors = {}
     for row in partitions:
@@ -190,7 +190,7 @@ def add_offsets_to_txn(state: BrokerState, call: Call) -> Done:
     v2: PRODUCER_FENCED; before, INVALID_PRODUCER_EPOCH.
     """
     message = call.message
-    if not state.coordinates_transactions(call, message.transactional_id):
+    if state.cluster.transactions.node_of(message.transactional_id) != call.node:
         return Done(call.types.response(error_code=Error.NOT_COORDINATOR))
     who = (message.transactional_id, message.producer_id, message.producer_epoch)
     partitions = (state.offsets_partition(message.group_id),)
@@ -209,7 +209,7 @@ def end_txn(state: BrokerState, call: Call) -> Done:
     * The broker writes the markers of few partitions before it answers; of many, as Kafka, behind the answer.
     """
     message = call.message
-    if not state.coordinates_transactions(call, message.transactional_id):
+    if state.cluster.transactions.node_of(message.transactional_id) != call.node:
         return Done(call.types.response(error_code=Error.NOT_COORDINATOR))
     producer = state.transactions.end(
         message.transactional_id,
@@ -280,7 +280,7 @@ def _check(state: BrokerState, call: Call) -> Error:
     message = call.message
     if not message.group_id:
         return Error.INVALID_GROUP_ID
-    if not state.coordinates_group(call, message.group_id):
+    if state.cluster.groups.node_of(message.group_id) != call.node:
         return Error.NOT_COORDINATOR
     who = (message.transactional_id, message.producer_id, message.producer_epoch)
     partition = state.offsets_partition(message.group_id)

@@ -17,7 +17,11 @@ from groupstorm.coordinator.errors import Error, Refused
 MAX_NAME_LENGTH = 249
 #: Kafka creates at most so many partitions in one request (ReplicationControlManager, KAFKA-19130).
 MAX_PARTITIONS_PER_REQUEST = 10_000
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+OFFSETS_TOPIC = "__consumer_offsets"
+TRANSACTIONS_TOPIC = "__transaction_state"
+#: The internal topics of coordinators that are emulated.
+COORDINATORS_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
+INTERNAL_TOPICS = frozenset({*COORDINATORS_TOPICS, "__share_group_state"})
 
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 
-from groupstorm.broker.apis.api import AskShareBroker, BrokerState
+from groupstorm.broker.apis.api import AskShareBroker
 from groupstorm.broker.group_coordination import Answered
 from groupstorm.broker.log.batches import HEADER_BYTES, NO_PRODUCER_ID, Batch
 from groupstorm.broker.log.cleaning import with_records
@@ -15,6 +15,7 @@ from groupstorm.broker.log.records import KeyedRecord, varint
 from groupstorm.broker.log.topics import Topic
 from groupstorm.broker.share.logs import BrokersCluster, topic_of
 from groupstorm.broker.share.persister import SharePersister
+from groupstorm.broker.state import BrokerState
 from groupstorm.broker.unfinished import Unfinished
 from groupstorm.share_records.broker import Ports, ShareBroker
 from groupstorm.share_records.partition import SharePartition

@@ -7,18 +7,20 @@ from functools import lru_cache
 from typing import overload
 from uuid import UUID
 
-from groupstorm.broker.apis.api import COORDINATORS_TOPICS
+from groupstorm.broker.changes import ShareStateKept
 from groupstorm.broker.log.batches import Batch
 from groupstorm.broker.log.partition import LEADER_EPOCH, NO_OFFSET, PartitionLog
-from groupstorm.broker.log.topics import Topic, Topics
+from groupstorm.broker.log.topics import COORDINATORS_TOPICS, Topic, Topics
 from groupstorm.coordinator.errors import Error
 from groupstorm.javahash import topic_partition_hash, uuid_hash
 from groupstorm.protocol.codec.shape import ZERO_UUID
+from groupstorm.share_records.coordinator import ShareState
 from groupstorm.share_records.ports import (
     KafkaError,
     LogPosition,
     LogRead,
     RecordBatch,
+    SharePartitionKey,
     TopicPartition,
 )
 
@@ -40,6 +42,16 @@ def id_of(key: str) -> UUID:
 
 def topic_of(topics: Topics, key: str) -> Topic | None:
     return topics.get_by_id(id_of(key))
+
+
+def share_key(group: str, topic_id: UUID, partition: int) -> SharePartitionKey:
+    return SharePartitionKey(group, TopicPartition(key_of(topic_id), partition))
+
+
+def kept(key: SharePartitionKey, state: ShareState) -> ShareStateKept:
+    """The change that makes this state."""
+    group, (topic, partition) = key
+    return ShareStateKept(group, id_of(topic), partition, *state)
 
 
 class _Batches(Sequence[RecordBatch]):

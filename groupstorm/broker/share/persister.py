@@ -5,24 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from uuid import UUID
 
-from groupstorm.broker.apis.api import BrokerState
-from groupstorm.broker.changes import ShareStateDeleted, ShareStateKept, ShareStateUpdated
-from groupstorm.broker.share.logs import id_of, key_of
+from groupstorm.broker.changes import ShareStateDeleted, ShareStateUpdated
+from groupstorm.broker.share.logs import id_of, kept, share_key
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.share.persister import Initialization
-from groupstorm.share_records.coordinator import ShareState, StateRecord
-from groupstorm.share_records.ports import ReadAnswer, SharePartitionKey, TopicPartition, WriteState
+from groupstorm.share_records.coordinator import StateRecord
+from groupstorm.share_records.ports import ReadAnswer, SharePartitionKey, WriteState
 from groupstorm.turns import Turns
-
-
-def share_key(group: str, topic_id: UUID, partition: int) -> SharePartitionKey:
-    return SharePartitionKey(group, TopicPartition(key_of(topic_id), partition))
-
-
-def kept(key: SharePartitionKey, state: ShareState) -> ShareStateKept:
-    """The change that makes this state."""
-    group, (topic, partition) = key
-    return ShareStateKept(group, id_of(topic), partition, *state)
 
 
 class SharePersister:

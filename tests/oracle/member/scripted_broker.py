@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from groupstorm.assignors.userdata import encode_assignment
-from groupstorm.broker.apis.api import BrokerState
 from groupstorm.broker.broker import Broker
 from groupstorm.broker.config import BrokerConfig
 from groupstorm.broker.log.topics import Topics
 from groupstorm.broker.shell import Server
+from groupstorm.broker.state import BrokerState
 from groupstorm.broker.surface import BrokerEffects, ConnectionOutput, Peer
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
