@@ -31,16 +31,23 @@ from groupstorm.broker.apis.error_answers import error_answer
 from groupstorm.broker.apis.produce import PRODUCE
 from groupstorm.broker.apis.rights import missing_right
 from groupstorm.broker.changes import Change
-from groupstorm.broker.decoding import Decoded, Decoder
-from groupstorm.broker.delayed_fetches import DelayedFetches
-from groupstorm.broker.group_coordination import GroupCoordination
+from groupstorm.broker.group_coordination import Coordinator, GroupCoordination
 from groupstorm.broker.log.batches import BatchError, check_records, parse_produced, stamped
 from groupstorm.broker.maintenance import LogMaintenance
+from groupstorm.broker.requests import (
+    BrokerEffects,
+    ConnectionOutput,
+    Decoded,
+    Decoder,
+    DelayedFetches,
+    Peer,
+    Turn,
+    Unfinished,
+    mute_ms,
+)
 from groupstorm.broker.restoring import changed_transaction, snapshot
-from groupstorm.broker.share.brokers import ShareBrokers
+from groupstorm.broker.share_brokers import ShareBrokers
 from groupstorm.broker.state import BrokerState
-from groupstorm.broker.surface import BrokerEffects, ConnectionOutput, Coordinator, Peer
-from groupstorm.broker.unfinished import Turn, Unfinished, mute_ms
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import (
     CodecError,

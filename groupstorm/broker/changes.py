@@ -14,7 +14,7 @@ from groupstorm.broker.log.columns import IN_MEMORY
 from groupstorm.broker.log.partition import LogState
 from groupstorm.broker.log.producers import AbortedTransaction
 from groupstorm.broker.quotas import Entity
-from groupstorm.broker.security.scram import Credential
+from groupstorm.broker.security.users import Credential
 from groupstorm.coordinator.consumer.records import ConsumerRecord
 from groupstorm.coordinator.records import (
     GroupMetadataRecord,

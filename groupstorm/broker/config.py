@@ -17,6 +17,11 @@ from groupstorm.coordinator.config import OPTIONS as COORDINATOR_OPTIONS
 from groupstorm.problems import InputError, did_you_mean
 from groupstorm.protocol.endpoints import Endpoint
 
+#: All APIs in all versions that are served, which are Kafka 4.3's.
+NEWEST = "4.x"
+#: The releases of Kafka whose versions can be advertised. Each API says its own (`Api.older`). Source: the
+#: message schemas of those releases (`validVersions`).
+RELEASES = ("2.8", "3.9", NEWEST)
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

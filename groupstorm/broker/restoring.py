@@ -24,7 +24,7 @@ from groupstorm.broker.changes import (
 )
 from groupstorm.broker.journal import JournalError
 from groupstorm.broker.log.topics import Topic
-from groupstorm.broker.share.logs import kept
+from groupstorm.broker.share_logs import kept
 from groupstorm.broker.state import BrokerState
 from groupstorm.broker.transactions import Transaction
 from groupstorm.coordinator.errors import Refused

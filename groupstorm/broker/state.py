@@ -39,7 +39,7 @@ from groupstorm.broker.changes import (
     TransactionChanged,
 )
 from groupstorm.broker.cluster import Cluster
-from groupstorm.broker.config import BrokerConfig
+from groupstorm.broker.config import NEWEST, BrokerConfig
 from groupstorm.broker.described_configs import DynamicConfigs
 from groupstorm.broker.fetch_sessions import FetchSessions, draw_session_id
 from groupstorm.broker.log.batches import parse_stored
@@ -47,9 +47,8 @@ from groupstorm.broker.log.columns import Columns
 from groupstorm.broker.log.partition import Appended, PartitionLog
 from groupstorm.broker.log.topics import COORDINATORS_TOPICS, OFFSETS_TOPIC, Topic, Topics
 from groupstorm.broker.quotas import ClientQuotas, Windows
-from groupstorm.broker.releases import NEWEST
 from groupstorm.broker.security.users import Credentials
-from groupstorm.broker.share.logs import share_key
+from groupstorm.broker.share_logs import share_key
 from groupstorm.broker.transactions import Marker, Partition, Transaction, Transactions, TransactionState
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.protocol.endpoints import Endpoint
@@ -98,7 +97,7 @@ class BrokerState:
     share_config: ShareConfig = field(default_factory=lambda: ShareConfig.from_mapping({}))
     """The options of the records of share groups."""
     share_states: ShareCoordinator = field(init=False)
-    """The share coordinator; topics are named by their ids (`groupstorm.broker.share`)."""
+    """The share coordinator; topics are named by their ids (`share_logs`)."""
     creation_errors: dict[str, CreationError] = field(default_factory=dict)
     """The errors with which internal topics of streams groups were not created, by topic."""
     acls: Acls = field(default_factory=Acls)

@@ -7,8 +7,8 @@ import asyncio
 from collections.abc import Callable
 
 from groupstorm.broker.connection import Connection
+from groupstorm.broker.requests import Peer
 from groupstorm.broker.shell import Server
-from groupstorm.broker.surface import Peer
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import CodecError
 from groupstorm.testing.faults import Delay, Disconnect, Fail, Faults, read_seen

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import AsyncExitStack
 
-from groupstorm.broker.loop_thread import LoopThread
+from groupstorm.broker.embedded import LoopThread
 from groupstorm.clients.brokers import BrokerKind, open_broker
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
 

@@ -6,8 +6,8 @@ import itertools
 from typing import Any
 
 from groupstorm.broker.assembly import make_broker
-from groupstorm.broker.releases import NEWEST
-from groupstorm.broker.surface import Peer
+from groupstorm.broker.config import NEWEST
+from groupstorm.broker.requests import Peer
 from groupstorm.protocol.endpoints import Endpoint
 from tests.broker import wire
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from groupstorm.broker.unfinished import WORK_PER_TURN
+from groupstorm.broker.requests import WORK_PER_TURN
 from tests.broker import wire
 from tests.broker.asking import topic_id
 from tests.broker.asking_all import ANY_ACL

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groupstorm.broker.apis import APIS
-from groupstorm.broker.decoding import Decoder
+from groupstorm.broker.requests import Decoder
 from groupstorm.protocol.codec import CodecError
 from tests.broker import wire
 from tests.broker.asking import fetch, fetch_fields, produce

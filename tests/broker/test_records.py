@@ -6,9 +6,9 @@ import pytest
 
 from groupstorm.broker.apis import APIS
 from groupstorm.broker.apis.api import Done, Wait
-from groupstorm.broker.delayed_fetches import DelayedFetches
 from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.log.records import Stamp, first_record_since, record_of_max_timestamp
+from groupstorm.broker.requests import DelayedFetches
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.asking import fetch, fetch_fields, list_offsets, produce, versions

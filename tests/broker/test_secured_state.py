@@ -12,8 +12,7 @@ from groupstorm.broker.broker import Broker
 from groupstorm.broker.changes import Change
 from groupstorm.broker.journal import decode, encode
 from groupstorm.broker.quotas import Client, ClientQuotas, Windows
-from groupstorm.broker.security.scram import make_credential
-from groupstorm.broker.security.users import Credentials, Users
+from groupstorm.broker.security.users import Credentials, Users, make_credential
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
 from tests.broker import wire

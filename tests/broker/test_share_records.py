@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groupstorm.broker.journal import decode, encode
-from groupstorm.broker.unfinished import WORK_PER_TURN
+from groupstorm.broker.requests import WORK_PER_TURN
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.asking import alter_configs, create, delete_records, delete_topics, fetch

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from groupstorm.broker.apis import APIS
-from groupstorm.broker.unfinished import WORK_PER_TURN
+from groupstorm.broker.requests import WORK_PER_TURN
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import (
     CodecError,

@@ -36,7 +36,7 @@ from groupstorm.broker.apis import (
     transactions,
 )
 from groupstorm.broker.apis.api import Api
-from groupstorm.broker.releases import NEWEST
+from groupstorm.broker.config import NEWEST
 
 _FILES = (
     acls, api_versions, authentication, classic_groups, client_quotas, configs, coordinators, fetch,

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeAlias
 
 from groupstorm.broker.authorization import Operation, ResourceType
+from groupstorm.broker.config import NEWEST, RELEASES
 from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.quotas import Client
-from groupstorm.broker.releases import NEWEST, RELEASES
 from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error

@@ -4,16 +4,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from groupstorm.broker.apis.api import Api, Call, Done
 from groupstorm.broker.apis.rights import on_cluster
 from groupstorm.broker.authorization import Operation
-from groupstorm.broker.releases import Feature, features
-from groupstorm.broker.releases import features as features_of
+from groupstorm.broker.config import NEWEST
 from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import ResponseTypes
+
+
+class Feature(NamedTuple):
+    """A feature of a cluster: the levels that its brokers support, and its own, which is 0 if it is off."""
+
+    least: int
+    most: int
+    level: int
+
+
+#: The features of Kafka 4.4.0.
+_FEATURES: Mapping[str, Feature] = {
+    "eligible.leader.replicas.version": Feature(0, 1, 1),
+    "group.version": Feature(0, 1, 1),
+    "kraft.version": Feature(0, 1, 0),
+    "metadata.version": Feature(7, 33, 33),
+    "share.version": Feature(0, 2, 2),
+    "streams.version": Feature(0, 1, 1),
+    "transaction.version": Feature(0, 2, 2),
+}
+
+
+def features(release: str) -> Mapping[str, Feature]:
+    """The features of this release by name; none before Kafka 4.0."""
+    return _FEATURES if release == NEWEST else {}
+
 
 _FIRST_WITH_FEATURES = 3
 _NO_NODE = -1
@@ -47,8 +72,8 @@ def api_versions(state: BrokerState, call: Call) -> Done:
         call.types.make("ApiVersion", api_key=key, min_version=least, max_version=most)
         for key, (least, most) in sorted(state.versions.items())
     )
-    features = _features(call, features_of(state.release))
-    return Done(call.types.response(error_code=Error.NONE, api_keys=keys, **features))
+    named = _named_features(call, features(state.release))
+    return Done(call.types.response(error_code=Error.NONE, api_keys=keys, **named))
 
 
 API_VERSIONS = Api(18, "ApiVersions", 0, 5, api_versions, older=(3, 4))
@@ -65,7 +90,7 @@ def _check_expected(state: BrokerState, call: Call) -> Error:
     return Error.NONE if is_here else Error.REBOOTSTRAP_REQUIRED
 
 
-def _features(call: Call, known: Mapping[str, Feature]) -> dict[str, Any]:
+def _named_features(call: Call, known: Mapping[str, Feature]) -> dict[str, Any]:
     if call.version < _FIRST_WITH_FEATURES or not known:
         return {}
     # a lowest level of 0 is more than clients of version 3 can read

@@ -10,8 +10,7 @@ from groupstorm.broker.apis.api import Api, Call, Done
 from groupstorm.broker.apis.rights import on_cluster
 from groupstorm.broker.authorization import Operation
 from groupstorm.broker.changes import CredentialAltered
-from groupstorm.broker.security.scram import ITERATIONS, credential_of_salted
-from groupstorm.broker.security.users import SCRAM_MECHANISMS
+from groupstorm.broker.security.users import ITERATIONS, SCRAM_MECHANISMS, credential_of_salted
 from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns, in_turns

@@ -11,7 +11,7 @@ from groupstorm.broker.apis.rights import READ_GROUP, SENTENCES, group_error, to
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.log.topics import Topic
-from groupstorm.broker.share.logs import share_key
+from groupstorm.broker.share_logs import share_key
 from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.share.messages import (

@@ -13,7 +13,7 @@ from groupstorm.broker.authorization import Operation
 from groupstorm.broker.log.partition import LEADER_EPOCH
 from groupstorm.broker.log.topics import COORDINATORS_TOPICS
 from groupstorm.broker.quotas import CONSUMER_BYTE_RATE
-from groupstorm.broker.share.logs import id_of, key_of, topic_of
+from groupstorm.broker.share_logs import id_of, key_of, topic_of
 from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import encode_in_turns

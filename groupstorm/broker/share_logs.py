@@ -1,4 +1,8 @@
-"""The logs of a broker, as share groups read them."""
+"""The logs of a broker, as share groups read them.
+
+`groupstorm.share_records` knows a topic by its id, as text: a topic that is made again under its name is
+another one.
+"""
 
 from __future__ import annotations
 
