@@ -25,11 +25,11 @@ from groupstorm.broker.apis.api import (
     NoAnswer,
     Outcome,
     Wait,
+    error_answer,
 )
 from groupstorm.broker.apis.api_versions import API_VERSIONS, unsupported_version
-from groupstorm.broker.apis.error_answers import error_answer
 from groupstorm.broker.apis.produce import PRODUCE
-from groupstorm.broker.apis.rights import missing_right
+from groupstorm.broker.apis.resources import missing_right
 from groupstorm.broker.changes import Change
 from groupstorm.broker.group_coordination import Coordinator, GroupCoordination
 from groupstorm.broker.log.batches import BatchError, check_records, parse_produced, stamped

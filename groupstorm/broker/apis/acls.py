@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Any, TypeVar
 
 from groupstorm.broker.apis.api import Api, Call, Done
-from groupstorm.broker.apis.rights import on_cluster
+from groupstorm.broker.apis.resources import on_cluster
 from groupstorm.broker.authorization import (
     Acl,
     AclFilter,

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from groupstorm.broker.apis.api import Api, Call, Done
-from groupstorm.broker.apis.rights import on_cluster
+from groupstorm.broker.apis.resources import on_cluster
 from groupstorm.broker.authorization import Operation
 from groupstorm.broker.config import NEWEST
 from groupstorm.broker.state import BrokerState

@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, Call, Done
-from groupstorm.broker.apis.rights import on_cluster
+from groupstorm.broker.apis.resources import on_cluster
 from groupstorm.broker.authorization import Operation
 from groupstorm.broker.changes import CredentialAltered
 from groupstorm.broker.security.users import ITERATIONS, SCRAM_MECHANISMS, credential_of_salted

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, Call, Done
-from groupstorm.broker.apis.rights import SENTENCES, on_cluster
+from groupstorm.broker.apis.resources import SENTENCES, on_cluster
 from groupstorm.broker.authorization import Operation
 from groupstorm.broker.changes import QuotasChanged
 from groupstorm.broker.quotas import Component, Entity, check_entity, check_filter, check_value, is_found

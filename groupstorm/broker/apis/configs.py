@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, Call, Done
-from groupstorm.broker.apis.rights import SENTENCES, group_error, may_on_cluster, on_cluster, topic_error
+from groupstorm.broker.apis.resources import SENTENCES, group_error, may_on_cluster, on_cluster, topic_error
 from groupstorm.broker.authorization import Operation
 from groupstorm.broker.changes import BrokerConfigured, TopicConfigured
 from groupstorm.broker.described_configs import (

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, Call, Done
-from groupstorm.broker.apis.rights import SENTENCES, error_without, group_error
+from groupstorm.broker.apis.resources import SENTENCES, error_without, group_error
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.cluster import Coordinators
 from groupstorm.broker.log.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Topic

@@ -20,8 +20,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from groupstorm.broker.apis.api import Api, Call, Done, Encoded, Wait, milliseconds
-from groupstorm.broker.apis.lookup import NO_EPOCH, find_log, find_named
-from groupstorm.broker.apis.rights import may_on_cluster
+from groupstorm.broker.apis.resources import NO_EPOCH, find_log, find_named, may_on_cluster
 from groupstorm.broker.authorization import Operation
 from groupstorm.broker.fetch_sessions import (
     FINAL_EPOCH,
@@ -49,7 +48,7 @@ _FIRST_WITH_TOPIC_IDS = 13
 _IDLE_KEPT = 1_000
 _IDLE_PARTITIONS = 32
 #: So many bytes of records are copied in the time of a unit of work.
-_BYTES_PER_WORK = 20_000
+BYTES_PER_WORK = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,17 +243,20 @@ def _read(asked: Sequence[_Asked], max_bytes: int) -> Turns[list[_Read]]:
         anything = anything or bool(data)
         left = max(0, left - len(data))
         reads.append(_Read(one, error, records, data))
-        yield 2 + len(data) // _BYTES_PER_WORK
+        yield 2 + len(data) // BYTES_PER_WORK
     return reads
 
 
 def _throttle_ms(state: BrokerState, call: Call, reads: list[_Read], is_full: bool) -> Turns[int]:
-    """For how long the client's quota wants nothing to be sent; the bytes of the response count otherwise."""
     if state.quotas.most_at_once(CONSUMER_BYTE_RATE, call.client) is None or _is_replica(call):
         return 0
     shown = reads if is_full else [one for one in reads if one.data or one.error is not Error.NONE]
-    chunks = yield from encode_in_turns((yield from _response(call, shown, None, True)))
-    size_bytes = _LENGTH_BYTES + sum(map(len, chunks))
+    return (yield from count_bytes(state, call, (yield from _response(call, shown, None, True))))
+
+
+def count_bytes(state: BrokerState, call: Call, response: Any) -> Turns[int]:
+    """For how long the client's quota wants nothing to be sent; the bytes of the response count otherwise."""
+    size_bytes = _LENGTH_BYTES + sum(map(len, (yield from encode_in_turns(response))))
     row = (CONSUMER_BYTE_RATE, call.client, size_bytes, state.now_ms)
     throttle_ms = state.quotas.record(*row)
     if throttle_ms:

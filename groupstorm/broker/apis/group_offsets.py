@@ -15,15 +15,17 @@ from groupstorm.broker.apis.api import (
     Right,
     milliseconds,
 )
-from groupstorm.broker.apis.lookup import (
+from groupstorm.broker.apis.resources import (
+    READ_GROUP,
     TopicKey,
     find_topic,
+    group_error,
     partition_error,
     read_offset,
     same_topic,
+    topic_error,
     topics_with_errors,
 )
-from groupstorm.broker.apis.rights import READ_GROUP, group_error, topic_error
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator import messages

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from groupstorm.broker.apis.api import EACH_PARTITION, Api, Call, Done
-from groupstorm.broker.apis.lookup import NO_EPOCH, Found, answer_partitions, find_log
+from groupstorm.broker.apis.resources import NO_EPOCH, Found, answer_partitions, find_log
 from groupstorm.broker.authorization import Operation
 from groupstorm.broker.changes import RecordsDeleted
 from groupstorm.broker.log.columns import NO_TIMESTAMP

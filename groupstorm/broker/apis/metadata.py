@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from groupstorm.broker.apis.api import EACH_TOPIC, Api, Call, Done, Encoded
 from groupstorm.broker.apis.coordinators import ensure_internal_topic
-from groupstorm.broker.apis.rights import (
+from groupstorm.broker.apis.resources import (
     NO_AUTHORIZED_OPERATIONS,
     authorized_operations,
     cluster_operations,

@@ -20,8 +20,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from groupstorm.broker.apis.api import Api, Call, Done, NoAnswer, timestamp
-from groupstorm.broker.apis.lookup import find_log, find_topic, same_topic
-from groupstorm.broker.apis.rights import error_without
+from groupstorm.broker.apis.resources import error_without, find_log, find_topic, same_topic
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.log.batches import (
     Batch,

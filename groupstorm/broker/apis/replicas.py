@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, Call, Done
-from groupstorm.broker.apis.rights import SENTENCES, on_cluster
+from groupstorm.broker.apis.resources import SENTENCES, on_cluster
 from groupstorm.broker.authorization import Operation
 from groupstorm.broker.described_configs import kafka_configs
 from groupstorm.broker.log.topics import COORDINATORS_TOPICS, Topic

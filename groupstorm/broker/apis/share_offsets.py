@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call, CoordinatorsApi, Right
-from groupstorm.broker.apis.rights import READ_GROUP, SENTENCES, group_error, topic_error
+from groupstorm.broker.apis.resources import READ_GROUP, SENTENCES, group_error, topic_error
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.log.topics import Topic

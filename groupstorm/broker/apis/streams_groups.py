@@ -7,7 +7,7 @@ from typing import Any
 
 from groupstorm.assignors.streams.groups import TaskIds
 from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call, CoordinatorsApi, Done, milliseconds
-from groupstorm.broker.apis.rights import READ_GROUP, may, may_on_cluster, topic_error
+from groupstorm.broker.apis.resources import READ_GROUP, may, may_on_cluster, topic_error
 from groupstorm.broker.apis.topics import (
     COST_OF_PARTITION,
     COST_OF_TOPIC,

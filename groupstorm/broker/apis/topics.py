@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from groupstorm.broker.apis.api import EACH_TOPIC, Api, Call, Done
-from groupstorm.broker.apis.rights import SENTENCES, may, topic_error
+from groupstorm.broker.apis.resources import SENTENCES, may, topic_error
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.changes import TopicDeleted
 from groupstorm.broker.described_configs import topic_entries

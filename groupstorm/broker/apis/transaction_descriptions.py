@@ -8,8 +8,14 @@ from itertools import groupby
 from typing import Any
 
 from groupstorm.broker.apis.api import Api, Call, CoordinatorsApi, Done, timestamp
-from groupstorm.broker.apis.lookup import find_log, find_topic
-from groupstorm.broker.apis.rights import SENTENCES, error_without, may, may_describe_topic
+from groupstorm.broker.apis.resources import (
+    SENTENCES,
+    error_without,
+    find_log,
+    find_topic,
+    may,
+    may_describe_topic,
+)
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.state import BrokerState

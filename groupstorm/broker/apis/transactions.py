@@ -16,21 +16,19 @@ from groupstorm.broker.apis.api import (
     milliseconds,
     producer_error,
 )
-from groupstorm.broker.apis.lookup import (
-    TopicKey,
-    find_topic,
-    partition_error,
-    read_offset,
-    topic_key,
-    topics_with_errors,
-)
-from groupstorm.broker.apis.rights import (
+from groupstorm.broker.apis.resources import (
     READ_GROUP,
     WRITE_TRANSACTIONAL_ID,
+    TopicKey,
+    find_topic,
     may,
     may_on_cluster,
     may_write_anywhere,
+    partition_error,
+    read_offset,
     topic_error,
+    topic_key,
+    topics_with_errors,
 )
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.state import BrokerState
