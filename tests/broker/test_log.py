@@ -50,7 +50,7 @@ def test_reading_stops_before_the_limit_and_at_least_one_batch_comes_if_asked() 
 
 def test_the_oldest_batches_go_when_more_than_retention_is_kept() -> None:
     size = len(wire.batch([b"x"]))
-    log = PartitionLog(LogSettings(retention_bytes=2 * size))
+    log = PartitionLog(LogSettings({"retention.bytes": str(2 * size)}))
     for _ in range(5):
         append(log)
     assert (log.start_offset, log.end_offset, log.size_bytes) == (3, 5, 2 * size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from groupstorm.broker.cluster import Cluster
 from groupstorm.broker.config import BrokerConfig
@@ -35,8 +35,8 @@ class Topic:
     """The brokers of each partition, its leader in front."""
     number: int
     """Counts topics; each begins at another broker."""
-    configs: dict[str, str] = field(default_factory=dict)
-    settings: LogSettings = field(default_factory=LogSettings)
+    configs: dict[str, str]
+    settings: LogSettings
 
     @property
     def is_internal(self) -> bool:
@@ -141,11 +141,17 @@ class Topics:
         """Create a topic with a lasting id; ``configs`` and ``replicas`` (per partition, its leader in front)
         have been checked. Raises Refused."""
         self.check_new(name, partitions)
-        settings = LogSettings()
+        own = dict(configs or {})
         topic = Topic(
-            name, self._new_topic_id(), [], list(replicas or ()), self._created, dict(configs or {}), settings
+            name,
+            self._new_topic_id(),
+            [],
+            list(replicas or ()),
+            self._created,
+            own,
+            LogSettings(own, self._broker),
         )
-        self._take_settings(topic)
+        self._note_compaction(topic)
         self._created += not topic.is_internal
         self._by_name[name] = topic
         self._by_id[topic.topic_id] = topic
@@ -231,10 +237,10 @@ class Topics:
         """Replace the topic's configurations; they have been checked."""
         topic.configs.clear()
         topic.configs.update(configs)
-        self._take_settings(topic)
-
-    def _take_settings(self, topic: Topic) -> None:
         topic.settings.update(topic.configs, self._broker)
+        self._note_compaction(topic)
+
+    def _note_compaction(self, topic: Topic) -> None:
         if topic.settings.is_compacted:
             self.compacted[topic.name] = topic
         else:

@@ -48,7 +48,7 @@ def read(log: PartitionLog, committed_only: bool = False) -> Iterator[Read]:
 def settings(**changed: object) -> LogSettings:
     """Return the settings of a topic that is compacted whenever it has a dirty segment. Each batch is a
     segment of its own: all but the last one can be compacted."""
-    made = LogSettings(retention_ms=-1)
+    made = LogSettings({"retention.ms": "-1"})
     made.is_compacted, made.is_deleted = True, False
     made.min_cleanable_dirty_ratio = 0.0
     made.segment_bytes = 1
