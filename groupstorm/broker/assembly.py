@@ -13,9 +13,8 @@ from groupstorm.broker.cluster import Cluster
 from groupstorm.broker.config import INT32_MAX, NEWEST, RELEASES, BrokerConfig, read_settings
 from groupstorm.broker.journal import JournalError
 from groupstorm.broker.log.topics import Topics
-from groupstorm.broker.restoring import restore
 from groupstorm.broker.share_brokers import SharePersister
-from groupstorm.broker.state import BrokerState
+from groupstorm.broker.state import BrokerState, restore
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.errors import Error, Refused
 from groupstorm.coordinator.records import AppendCause, AppendPolicy, Record

@@ -45,9 +45,8 @@ from groupstorm.broker.requests import (
     Unfinished,
     mute_ms,
 )
-from groupstorm.broker.restoring import changed_transaction, snapshot
 from groupstorm.broker.share_brokers import ShareBrokers
-from groupstorm.broker.state import BrokerState
+from groupstorm.broker.state import BrokerState, changed_transaction, snapshot
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import (
     CodecError,

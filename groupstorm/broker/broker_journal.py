@@ -15,7 +15,7 @@ from groupstorm.broker.changes import Change, TopicCreated
 from groupstorm.broker.data_directory import DataDirectory, PartitionName
 from groupstorm.broker.journal import BEGINNING
 from groupstorm.broker.log.batches import Batch
-from groupstorm.broker.restoring import created
+from groupstorm.broker.state import created
 from groupstorm.problems import InputError, OutputError
 
 #: Makes a broker of the changes that an earlier one has written, and of the time in ms since 1970.

@@ -1,14 +1,14 @@
 """The state of the brokers of this process, apart from the groups, and the changes to it.
 
-`changes` names what survives a restart; `BrokerState.apply` carries out such a change, of a request or
-of a journal.
+`changes` names what survives a restart; `BrokerState.apply` carries out such a change, of a request or of a
+journal, and `snapshot` gives the shortest journal of a state.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from uuid import UUID
 
 from groupstorm.broker.authorization import Acls, Authorizer
@@ -21,9 +21,11 @@ from groupstorm.broker.changes import (
     BatchRewritten,
     BrokerConfigured,
     Change,
+    CheckpointTaken,
     ClusterNamed,
     CredentialAltered,
     GroupConfigured,
+    GroupRecord,
     LogCleaned,
     LogKept,
     ProducerIdsTaken,
@@ -42,15 +44,18 @@ from groupstorm.broker.cluster import Cluster
 from groupstorm.broker.config import NEWEST, BrokerConfig
 from groupstorm.broker.described_configs import DynamicConfigs
 from groupstorm.broker.fetch_sessions import FetchSessions, draw_session_id
+from groupstorm.broker.journal import JournalError
 from groupstorm.broker.log.batches import parse_stored
 from groupstorm.broker.log.columns import Columns
 from groupstorm.broker.log.partition import Appended, PartitionLog
 from groupstorm.broker.log.topics import COORDINATORS_TOPICS, OFFSETS_TOPIC, Topic, Topics
 from groupstorm.broker.quotas import ClientQuotas, Windows
 from groupstorm.broker.security.users import Credentials
-from groupstorm.broker.share_logs import share_key
+from groupstorm.broker.share_logs import kept, share_key
 from groupstorm.broker.transactions import Marker, Partition, Transaction, Transactions, TransactionState
 from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.errors import Refused
+from groupstorm.coordinator.records import Record
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.share_records.config import ShareConfig
 from groupstorm.share_records.coordinator import ShareCoordinator, ShareState
@@ -247,8 +252,7 @@ class BrokerState:
     ) -> Topic:
         """Raises Refused."""
         topic = self.topics.create(name, partitions, replication_factor, configs, replicas)
-        where = (topic.number, tuple(topic.replicas), dict(topic.configs))
-        self.changes.append(TopicCreated(name, topic.topic_id, *where))
+        self.changes.append(created(topic))
         self.changed_topics.append(name)
         return topic
 
@@ -291,3 +295,85 @@ class BrokerState:
         broker."""
         at = self.cluster.endpoint(node, reached_at, self.config.advertised_listeners)
         return {"host": at.host, "port": at.port}
+
+
+def restore(state: BrokerState, changes: Iterable[Change], now_ms: int) -> list[Record]:
+    """Apply the changes of a journal to a new state. Return the records that the group coordinator loads.
+
+    Raises JournalError for changes that contradict each other.
+    """
+    records: list[Record] = []
+    state.now_ms = now_ms
+    for change in changes:
+        if isinstance(change, GroupRecord):
+            records.append(change)
+        elif not isinstance(change, CheckpointTaken):
+            try:
+                state.apply(change)
+            except (LookupError, ValueError, Refused) as problem:
+                raise JournalError(
+                    f"{type(change).__name__} does not fit what was before: {problem}"
+                ) from problem
+    state.appended, state.deleted_topics = [], []  # nobody waits for them yet
+    return records
+
+
+def snapshot(state: BrokerState, records: Iterable[Record], in_file: bool = False) -> Iterator[Change]:
+    """The changes from an empty state to this one; ``records`` are the group coordinator's.
+
+    ``in_file``: all batches are in the journal's file, and stay there. Raises OSError if a batch is in the
+    file and cannot be read.
+    """
+    yield ClusterNamed(state.cluster_id)
+    yield ProducerIdsTaken(state.next_producer_id)
+    yield from _administered(state)
+    for topic in state.topics:
+        yield created(topic)
+        for index, log in enumerate(topic.partitions):
+            if in_file and len(log.batches):
+                yield BatchesKept(topic.name, index, log.batches.columns.to_bytes())
+            elif not in_file:
+                for data in log.batches.all_data():
+                    yield BatchAppended(topic.name, index, data)
+            if log.end_offset:
+                yield LogKept(topic.name, index, log.state())
+    for transaction in state.transactions:
+        yield changed_transaction(transaction)
+    for key, share_state in state.share_states.states.items():
+        yield kept(key, share_state)
+    yield from cast("Iterable[Change]", records)
+
+
+def _administered(state: BrokerState) -> Iterator[Change]:
+    """Configurations, access control, credentials and quotas."""
+    for group, configs in state.group_configs.items():
+        yield GroupConfigured(group, configs)
+    for acl in state.acls:
+        yield AclCreated(acl)
+    for altered in state.credentials.altered:
+        yield CredentialAltered(*altered)
+    for entity, quotas in state.quotas:
+        yield QuotasChanged(entity, dict(quotas))
+    for broker, changed in state.dynamic_configs.by_broker.items():
+        yield BrokerConfigured(broker, changed)
+
+
+def created(topic: Topic) -> TopicCreated:
+    """The topic as it is now."""
+    return TopicCreated(topic.name, topic.topic_id, topic.number, tuple(topic.replicas), dict(topic.configs))
+
+
+def changed_transaction(transaction: Transaction) -> TransactionChanged:
+    """The transaction as it is now."""
+    return TransactionChanged(
+        transaction.transactional_id,
+        transaction.producer_id,
+        transaction.epoch,
+        transaction.last_epoch,
+        transaction.previous_producer_id,
+        transaction.timeout_ms,
+        transaction.state.value,
+        tuple(sorted(transaction.partitions)),
+        transaction.started_ms,
+        transaction.ending,
+    )

@@ -253,7 +253,8 @@ def txn_offset_commit(state: BrokerState, call: Call) -> Turns[AskCoordinator | 
     def finish(answers: Sequence[messages.OffsetCommitResponse]) -> Turns[Any]:
         for answer in answers:
             errors.update({(keys[name], number): error for name, number, error in answer.partitions})
-        return (yield from _response(call, errors))
+        topics = yield from topics_with_errors(call, "TxnOffsetCommit", errors)
+        return call.types.response(topics=topics)
 
     if not offsets:
         return Done((yield from finish(())))
@@ -289,11 +290,6 @@ def _check(state: BrokerState, call: Call) -> Error:
     if error is Error.INVALID_TXN_STATE and call.version >= _FIRST_SAYING_ABORTABLE:
         return Error.TRANSACTION_ABORTABLE
     return error
-
-
-def _response(call: Call, errors: dict[tuple[TopicKey, int], Error]) -> Turns[Any]:
-    topics = yield from topics_with_errors(call, "TxnOffsetCommit", errors)
-    return call.types.response(topics=topics)
 
 
 APIS = (

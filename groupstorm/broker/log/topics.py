@@ -151,13 +151,17 @@ class Topics:
             own,
             LogSettings(own, self._broker),
         )
+        self._add(topic, partitions, replication_factor)
+        return topic
+
+    def _add(self, topic: Topic, partitions: int, replication_factor: int) -> None:
+        name = topic.name
         self._note_compaction(topic)
-        self._created += not topic.is_internal
+        self._created = max(self._created, topic.number + (not topic.is_internal))
         self._by_name[name] = topic
         self._by_id[topic.topic_id] = topic
         self._by_collision_key[_collision_key(name)] = name
         self._grow(topic, partitions, replication_factor)
-        return topic
 
     def restore(
         self,
@@ -175,13 +179,11 @@ class Topics:
         if not {node for one in replicas for node in one} <= set(nodes):
             factor = min(len(replicas[0]), len(nodes))
             replicas = [self.cluster.replicas(number, index, factor) for index in range(len(replicas))]
-        created, self._created = self._created, number
-        before, self._new_topic_id = self._new_topic_id, lambda: topic_id
-        try:
-            self.create(name, len(replicas), len(replicas[0]), configs, replicas)
-        finally:
-            self._new_topic_id = before
-            self._created = max(created, self._created)
+        self.check_new(name, len(replicas))
+        topic = Topic(
+            name, topic_id, [], list(replicas), number, dict(configs), LogSettings(configs, self._broker)
+        )
+        self._add(topic, len(replicas), len(replicas[0]))
 
     def check_grown(self, topic: Topic, partitions: int) -> None:
         """Raises Refused if the topic cannot have so many partitions."""
