@@ -59,16 +59,6 @@ def test_the_oldest_batches_go_when_more_than_retention_is_kept() -> None:
     assert (log.start_offset, log.end_offset) == (5, 6), "the last batch stays even if it is too large alone"
 
 
-def test_a_repeated_batch_of_an_idempotent_producer_is_not_written_again() -> None:
-    log = PartitionLog()
-    idempotent = {"producer_id": 7, "epoch": 0}
-    assert append(log, 2, sequence=0, **idempotent) == 0
-    assert append(log, 3, sequence=2, **idempotent) == 2
-    assert append(log, 2, sequence=0, **idempotent) == 0
-    assert append(log, 1, sequence=5, **idempotent) == 5
-    assert log.end_offset == 6
-
-
 def test_the_last_five_batches_of_a_producer_are_recognised_and_no_older_one() -> None:
     """ProducerStateEntry.NUM_BATCHES_TO_RETAIN: a producer has at most five requests in flight. A repetition
     of an older batch looks like a gap."""

@@ -9,7 +9,7 @@ from groupstorm.broker.log.batches import HEADER_BYTES, LENGTH_END, Batch
 from groupstorm.broker.log.records import keyed_records
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
-from tests.broker.wire import RawClient, milliseconds, structure
+from tests.broker.wire import RawClient, milliseconds
 
 
 class Record(NamedTuple):
@@ -22,14 +22,14 @@ def send(
     client: RawClient, topic: str, partition: int, records: bytes, transactional_id: str | None = None
 ) -> Any:
     """Produce with acks=all; the answer for the partition."""
-    data = structure(wire.PRODUCE, 9, "PartitionProduceData", index=partition, records=records)
+    data = {"index": partition, "records": records}
     answer = client.ask(
         wire.PRODUCE,
         9,
         transactional_id=transactional_id,
         acks=-1,
         timeout=milliseconds(1000),
-        topic_data=(structure(wire.PRODUCE, 9, "TopicProduceData", name=topic, partition_data=(data,)),),
+        topic_data=({"name": topic, "partition_data": (data,)},),
     )
     return answer.responses[0].partition_responses[0]
 
@@ -49,9 +49,7 @@ def begin_transaction(
     if producer.error_code == Error.CONCURRENT_TRANSACTIONS:
         return None
     assert producer.error_code == Error.NONE
-    asked = structure(
-        wire.ADD_PARTITIONS_TO_TXN, 3, "AddPartitionsToTxnTopic", name=topic, partitions=tuple(partitions)
-    )
+    asked = {"name": topic, "partitions": tuple(partitions)}
     added = client.ask(
         wire.ADD_PARTITIONS_TO_TXN,
         3,
@@ -106,15 +104,12 @@ def _batches(records: bytes) -> Iterator[bytes]:
 
 
 def _fetch(client: RawClient, topic: str, partition: int, offset: int) -> Any:
-    asked = structure(
-        wire.FETCH,
-        11,
-        "FetchPartition",
-        partition=partition,
-        fetch_offset=offset,
-        partition_max_bytes=1_000_000,
-        current_leader_epoch=-1,
-    )
+    asked = {
+        "partition": partition,
+        "fetch_offset": offset,
+        "partition_max_bytes": 1_000_000,
+        "current_leader_epoch": -1,
+    }
     answer = client.ask(
         wire.FETCH,
         11,
@@ -125,7 +120,7 @@ def _fetch(client: RawClient, topic: str, partition: int, offset: int) -> Any:
         isolation_level=1,
         session_id=0,
         session_epoch=-1,
-        topics=(structure(wire.FETCH, 11, "FetchTopic", topic=topic, partitions=(asked,)),),
+        topics=({"topic": topic, "partitions": (asked,)},),
         rack_id="",
     )
     return answer.responses[0].partitions[0]
