@@ -14,7 +14,7 @@ from typing import Any
 
 from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.broker import Broker
-from groupstorm.broker.surface import Peer
+from groupstorm.broker.requests import Peer
 from groupstorm.protocol.endpoints import Endpoint
 from tests.broker import wire
 

@@ -29,8 +29,8 @@ from typing import Any, NamedTuple
 from benchmarks.dear_requests import CASES
 from benchmarks.dear_requests.frames import API_VERSIONS, HOST, LONGEST_S, Client, frame
 from groupstorm.broker.assembly import make_broker
+from groupstorm.broker.requests import BrokerEffects, Peer
 from groupstorm.broker.service import CYCLES
-from groupstorm.broker.surface import BrokerEffects, Peer
 from groupstorm.protocol.endpoints import Endpoint
 
 _PEER = Peer("/127.0.0.1", Endpoint(HOST, 9092))

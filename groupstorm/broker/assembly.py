@@ -6,17 +6,15 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from groupstorm.broker.apis.api import BrokerState
 from groupstorm.broker.authorization import Authorizer, read_super_users
 from groupstorm.broker.broker import Broker
 from groupstorm.broker.changes import Change
 from groupstorm.broker.cluster import Cluster
-from groupstorm.broker.config import INT32_MAX, BrokerConfig, read_settings
+from groupstorm.broker.config import INT32_MAX, NEWEST, RELEASES, BrokerConfig, read_settings
 from groupstorm.broker.journal import JournalError
 from groupstorm.broker.log.topics import Topics
-from groupstorm.broker.releases import NEWEST, RELEASES
-from groupstorm.broker.restoring import restore
-from groupstorm.broker.share.persister import SharePersister
+from groupstorm.broker.share_brokers import SharePersister
+from groupstorm.broker.state import BrokerState, restore
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.errors import Error, Refused
 from groupstorm.coordinator.records import AppendCause, AppendPolicy, Record

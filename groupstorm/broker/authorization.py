@@ -1,6 +1,6 @@
 """Access control lists and the decisions about them, as Kafka's StandardAuthorizer makes them.
 
-Nothing here knows requests: `groupstorm.broker.apis.rights` says what each API needs.
+Nothing here knows requests: `Api.needs` says what each API needs.
 Sources: AclBinding, AclBindingFilter, ResourcePatternFilter, AclControlManager, AclApis.
 """
 

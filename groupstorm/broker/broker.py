@@ -17,7 +17,6 @@ from groupstorm.broker.apis.api import (
     Api,
     AskCoordinator,
     AskShareBroker,
-    BrokerState,
     Call,
     CoordinatorsApi,
     Done,
@@ -26,22 +25,28 @@ from groupstorm.broker.apis.api import (
     NoAnswer,
     Outcome,
     Wait,
+    error_answer,
 )
 from groupstorm.broker.apis.api_versions import API_VERSIONS, unsupported_version
-from groupstorm.broker.apis.error_answers import error_answer
 from groupstorm.broker.apis.produce import PRODUCE
-from groupstorm.broker.apis.rights import missing_right
+from groupstorm.broker.apis.resources import missing_right
 from groupstorm.broker.changes import Change
-from groupstorm.broker.decoding import Decoded, Decoder
-from groupstorm.broker.delayed_fetches import DelayedFetches
-from groupstorm.broker.group_coordination import GroupCoordination
-from groupstorm.broker.log.batches import BatchError, parse_produced, stamped
-from groupstorm.broker.log.validation import check_records
+from groupstorm.broker.group_coordination import Coordinator, GroupCoordination
+from groupstorm.broker.log.batches import BatchError, check_records, parse_produced, stamped
 from groupstorm.broker.maintenance import LogMaintenance
-from groupstorm.broker.restoring import changed_transaction, snapshot
-from groupstorm.broker.share.brokers import ShareBrokers
-from groupstorm.broker.surface import BrokerEffects, ConnectionOutput, Coordinator, Peer
-from groupstorm.broker.unfinished import Turn, Unfinished, mute_ms
+from groupstorm.broker.requests import (
+    BrokerEffects,
+    ConnectionOutput,
+    Decoded,
+    Decoder,
+    DelayedFetches,
+    Peer,
+    Turn,
+    Unfinished,
+    mute_ms,
+)
+from groupstorm.broker.share_brokers import ShareBrokers
+from groupstorm.broker.state import BrokerState, changed_transaction, snapshot
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import (
     CodecError,
@@ -81,7 +86,8 @@ class Broker:
         #: The group coordinator, to look at.
         self.coordinator = coordinator
         self.loaded = loaded
-        state.apis = apis_of(state.release)
+        self._apis = apis_of(state.release)
+        state.versions = {key: api.advertised for key, api in self._apis.items()}
         self._maintenance = LogMaintenance(state)
         self._in_flight: dict[int, _InFlight] = {}
         self._fetches = DelayedFetches()
@@ -253,7 +259,7 @@ class Broker:
     ) -> Outcome | Turns[Outcome]:
         api_key, version = peek(frame)
         self._maintenance.begin(now_ms)
-        api = self.state.apis.get(api_key)
+        api = self._apis.get(api_key)
         if api is None:
             raise CodecError(f"API key {api_key} is not served")
         if not api.min_version <= version <= api.max_version:

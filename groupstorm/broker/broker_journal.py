@@ -14,8 +14,8 @@ from groupstorm.broker.broker import Broker
 from groupstorm.broker.changes import Change, TopicCreated
 from groupstorm.broker.data_directory import DataDirectory, PartitionName
 from groupstorm.broker.journal import BEGINNING
-from groupstorm.broker.log.batches import read_header
-from groupstorm.broker.restoring import created
+from groupstorm.broker.log.batches import Batch
+from groupstorm.broker.state import created
 from groupstorm.problems import InputError, OutputError
 
 #: Makes a broker of the changes that an earlier one has written, and of the time in ms since 1970.
@@ -103,7 +103,7 @@ class BrokerJournal:
         for change, position in placed:
             log = topics.partition(change.name, change.partition)
             if log is not None:  # it may be gone again, with its topic
-                log.batches.place(read_header(change.data).base_offset, position)
+                log.batches.place(Batch.read(change.data).base_offset, position)
         if self._directory.wants_rewriting:
             self._shorten()
         if self._directory.wants_checkpoint:

@@ -14,7 +14,7 @@ from groupstorm.broker.log.columns import IN_MEMORY
 from groupstorm.broker.log.partition import LogState
 from groupstorm.broker.log.producers import AbortedTransaction
 from groupstorm.broker.quotas import Entity
-from groupstorm.broker.security.scram import Credential
+from groupstorm.broker.security.users import Credential
 from groupstorm.coordinator.consumer.records import ConsumerRecord
 from groupstorm.coordinator.records import (
     GroupMetadataRecord,
@@ -219,6 +219,16 @@ class ShareStateDeleted(NamedTuple):
     partition: int
 
 
+GroupRecord = (
+    GroupMetadataRecord
+    | GroupTombstone
+    | OffsetCommitRecord
+    | TransactionEndRecord
+    | ConsumerRecord
+    | StreamsRecord
+    | ShareRecord
+)
+
 Change = (
     ClusterNamed
     | TopicCreated
@@ -241,13 +251,7 @@ Change = (
     | RecordsDeleted
     | ProducerIdsTaken
     | TransactionChanged
-    | GroupMetadataRecord
-    | GroupTombstone
-    | OffsetCommitRecord
-    | TransactionEndRecord
-    | ConsumerRecord
-    | StreamsRecord
-    | ShareRecord
+    | GroupRecord
     | ShareStateKept
     | ShareStateUpdated
     | ShareStateDeleted

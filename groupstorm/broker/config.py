@@ -12,11 +12,16 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, get_args, get_type_hints
 
 from groupstorm.broker.authorization import read_super_users
-from groupstorm.coordinator.config import COMPATIBILITY, CoordinatorConfig
 from groupstorm.coordinator.config import OPTIONS as COORDINATOR_OPTIONS
+from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.problems import InputError, did_you_mean
 from groupstorm.protocol.endpoints import Endpoint
 
+#: All APIs in all versions that are served, which are Kafka 4.3's.
+NEWEST = "4.x"
+#: The releases of Kafka whose versions can be advertised. Each API says its own (`Api.older`). Source: the
+#: message schemas of those releases (`validVersions`).
+RELEASES = ("2.8", "3.9", NEWEST)
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -226,20 +231,8 @@ REFUSED: Mapping[str, str] = {
 }
 
 #: The settings of the group coordinator.
-COORDINATOR_SETTINGS = (
-    "group.initial.rebalance.delay.ms",
-    "group.min.session.timeout.ms",
-    "group.max.session.timeout.ms",
-    "group.max.size",
-    *(
-        name
-        for name in COORDINATOR_OPTIONS
-        if name.startswith(("group.consumer.", "group.share.", "group.streams.")) and name not in REFUSED
-    ),
-    "offset.metadata.max.bytes",
-    "offsets.retention.minutes",
-    "offsets.retention.check.interval.ms",
-    COMPATIBILITY,
+COORDINATOR_SETTINGS = tuple(
+    name for name in COORDINATOR_OPTIONS if name not in OPTIONS and not name.startswith(tuple(REFUSED))
 )
 
 #: All of them, sorted.

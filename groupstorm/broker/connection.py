@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Protocol, cast
 
 from groupstorm.broker.broker import Broker
-from groupstorm.broker.surface import ConnectionOutput, Peer
+from groupstorm.broker.requests import ConnectionOutput, Peer
 from groupstorm.protocol.endpoints import Endpoint, java_address
 from groupstorm.protocol.headers import FrameBuffer, FrameError
 

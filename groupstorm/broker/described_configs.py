@@ -232,24 +232,16 @@ def _entries(
         yield Entry(name, value, option.kind, False, tuple(synonyms), known[name].documentation)
 
 
-#: The group coordinator's settings -> field, type, and how many of the field's units are one.
-_COORDINATOR_OPTIONS: Mapping[str, tuple[str, ConfigType, int]] = {
-    "group.initial.rebalance.delay.ms": ("initial_rebalance_delay_ms", ConfigType.INT, 1),
-    "group.max.session.timeout.ms": ("max_session_timeout_ms", ConfigType.INT, 1),
-    "group.max.size": ("max_size", ConfigType.INT, 1),
-    "group.min.session.timeout.ms": ("min_session_timeout_ms", ConfigType.INT, 1),
-    "offset.metadata.max.bytes": ("offset_metadata_max_bytes", ConfigType.INT, 1),
-    "offsets.commit.timeout.ms": ("commit_timeout_ms", ConfigType.INT, 1),
-    "offsets.retention.check.interval.ms": ("offsets_retention_check_interval_ms", ConfigType.LONG, 1),
-    "offsets.retention.minutes": ("offsets_retention_ms", ConfigType.INT, 60_000),
-}
-
-
-#: Its settings of consumer and streams groups that are not of type INT.
-_GROUPS_TYPES = {
-    "assignors": ConfigType.LIST,
-    "migration_policy": ConfigType.STRING,
-    "rack_aware_assignment_tags": ConfigType.LIST,
+#: The group coordinator's settings -> field, and how many of the field's units are one.
+_COORDINATOR_OPTIONS: Mapping[str, tuple[str, int]] = {
+    "group.initial.rebalance.delay.ms": ("initial_rebalance_delay_ms", 1),
+    "group.max.session.timeout.ms": ("max_session_timeout_ms", 1),
+    "group.max.size": ("max_size", 1),
+    "group.min.session.timeout.ms": ("min_session_timeout_ms", 1),
+    "offset.metadata.max.bytes": ("offset_metadata_max_bytes", 1),
+    "offsets.commit.timeout.ms": ("commit_timeout_ms", 1),
+    "offsets.retention.check.interval.ms": ("offsets_retention_check_interval_ms", 1),
+    "offsets.retention.minutes": ("offsets_retention_ms", 60_000),
 }
 
 
@@ -260,7 +252,7 @@ def _entries_of_groups(config: ModernConfig) -> Iterator[Entry]:
         value, default = _text(getattr(config, field)), _text(getattr(defaults, field))
         name = f"group.{config.kind}.{field.replace('_', '.')}"
         if name in kafka_configs("broker"):
-            yield _fixed(name, value, default, _GROUPS_TYPES.get(field, ConfigType.INT))
+            yield _fixed(name, value, default)
 
 
 def _text(value: object) -> str:
@@ -304,20 +296,20 @@ def entries_of_all_brokers(broker: DynamicConfigs) -> Iterator[Entry]:
 
 def _coordinator_entries(coordinator: CoordinatorConfig) -> Iterator[Entry]:
     defaults = CoordinatorConfig()
-    for name, (field, kind, one) in _COORDINATOR_OPTIONS.items():
+    for name, (field, one) in _COORDINATOR_OPTIONS.items():
         value, default = getattr(coordinator, field) // one, getattr(defaults, field) // one
-        yield _fixed(name, str(value), str(default), kind)
+        yield _fixed(name, str(value), str(default))
     yield from _entries_of_groups(coordinator.consumer)
     yield from _entries_of_groups(coordinator.share)
     yield from _entries_of_groups(coordinator.streams)
 
 
-def _fixed(name: str, value: str, default: str, kind: ConfigType) -> Entry:
+def _fixed(name: str, value: str, default: str) -> Entry:
     """A setting that the broker was started with."""
     synonyms = [Synonym(name, default, ConfigSource.DEFAULT)]
     if value != default:
         synonyms.insert(0, Synonym(name, value, ConfigSource.STATIC_BROKER))
-    return Entry(name, value, kind, True, tuple(synonyms))
+    return Entry(name, value, kafka_configs("broker")[name].kind, True, tuple(synonyms))
 
 
 def _kind(value: object) -> ConfigType:

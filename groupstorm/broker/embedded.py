@@ -6,14 +6,16 @@ with EmbeddedBroker({"group.initial.rebalance.delay.ms": "0"}, {"orders": 3}) as
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
+import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.broker import Broker
-from groupstorm.broker.loop_thread import LoopThread
-from groupstorm.broker.releases import NEWEST
+from groupstorm.broker.config import NEWEST
 from groupstorm.broker.security.connection import connections
 from groupstorm.broker.security.listener import PLAINTEXT, ListenerSecurity, secure
 from groupstorm.broker.shell import Server
@@ -119,3 +121,42 @@ class EmbeddedBroker:
 
     def _on_events(self, time_us: int, events: Sequence[Event]) -> None:
         self.events.extend((time_us, event) for event in events)
+
+
+class LoopThread:
+    """Runs from `start` to `stop`, once."""
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name=name, daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    @property
+    def is_running(self) -> bool:
+        return self._thread.is_alive()
+
+    def stop(self) -> None:
+        """End the loop and everything that still runs on it."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    def run(self, work: Coroutine[Any, Any, _T]) -> _T:
+        """Run a coroutine on the loop and return its result."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def call(self, function: Callable[[], _T]) -> _T:
+        """Run a function on the loop and return its result; if the thread does not run, run it here."""
+        if not self.is_running:
+            return function()
+
+        async def called() -> _T:
+            return function()
+
+        return self.run(called())
+
+    def begin(self, work: Coroutine[Any, Any, _T]) -> concurrent.futures.Future[_T]:
+        """Run a coroutine on the loop, without waiting for its end."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)

@@ -364,12 +364,13 @@ class Checkpoint(NamedTuple):
 
     def check(self, journal: Bytes) -> None:
         """Raises JournalError if the journal has lost what was in it."""
-        if len(journal) < self.taken.journal_bytes:
+        end = self.taken.journal_bytes
+        if len(journal) < end:
             raise JournalError(
-                f"it has {len(journal)} bytes, and its checkpoint tells of {self.taken.journal_bytes}: "
+                f"it has {len(journal)} bytes, and its checkpoint tells of {end}: "
                 "records or commits that clients were told of are lost"
             )
-        if _journal_checksum(journal, self.taken.journal_bytes) != self.taken.checksum:
+        if crc32c.crc32c(journal[max(0, end - RECOGNISED_BYTES) : end]) != self.taken.checksum:
             raise JournalError("it is not the one that its checkpoint was written from")
 
 
@@ -394,8 +395,3 @@ def read_checkpoint(data: bytes) -> Checkpoint | None:
     if not changes or not isinstance(taken := changes[0], CheckpointTaken):
         return None
     return Checkpoint(taken, changes if magic == _MAGIC else None)
-
-
-def _journal_checksum(journal: Bytes, end: int) -> int:
-    """The checksum of the last bytes in front of ``end``."""
-    return crc32c.crc32c(journal[max(0, end - RECOGNISED_BYTES) : end])

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from groupstorm.broker.apis.api import BrokerState
+from groupstorm.broker.changes import BatchesRemoved, BatchRewritten, LogCleaned, RecordsDeleted
+from groupstorm.broker.log.cleaning import Cleanable
 from groupstorm.broker.log.partition import PartitionLog
-from groupstorm.broker.log.segments import Cleanable
 from groupstorm.broker.log.topics import Topic
+from groupstorm.broker.state import BrokerState
 
 
 class _Filthy(NamedTuple):
@@ -50,7 +51,7 @@ class LogMaintenance:
             return
         if now_ms >= self._retention_check_ms:
             self._retention_check_ms = now_ms + self._state.config.log_retention_check_interval_ms
-            self._state.expire_records(now_ms)
+            self._expire_records(now_ms)
         if now_ms >= self._cleaning_ms and self._state.topics.compacted:
             filthiest = self._filthiest(now_ms)
             if filthiest is None:
@@ -58,9 +59,27 @@ class LogMaintenance:
                 return
             # requests that have come meanwhile are served before the next log
             try:
-                self._state.clean_log(*filthiest, now_ms)
+                self._clean(filthiest, now_ms)
             except OSError:
                 self._uncleanable.add(filthiest.topic.partitions[filthiest.partition])
+
+    def _expire_records(self, now_ms: int) -> None:
+        """Drop the records that are older than their topic's retention.ms."""
+        for topic in self._state.topics:
+            for partition, log in enumerate(topic.partitions):
+                if log.expire(now_ms):
+                    self._state.carry_out(RecordsDeleted(topic.name, partition, log.start_offset))
+
+    def _clean(self, filthy: _Filthy, now_ms: int) -> None:
+        """Compact this part of a log. Raises OSError."""
+        topic, partition, part = filthy
+        removed, rewritten, aborted = topic.partitions[partition].clean(part, now_ms)
+        where = (topic.name, partition)
+        for data in rewritten.values():
+            self._state.carry_out(BatchRewritten(*where, data))
+        if removed:
+            self._state.carry_out(BatchesRemoved(*where, tuple(removed)))
+        self._state.carry_out(LogCleaned(*where, part.end_offset, tuple(aborted)))
 
     def _filthiest(self, now_ms: int) -> _Filthy | None:
         """The log that is due, the one with most dirty bytes for its size

@@ -11,7 +11,7 @@ from typing import Any
 from groupstorm.broker.broker import Broker
 from groupstorm.broker.changes import Change
 from groupstorm.broker.connection import Connection
-from groupstorm.broker.surface import BrokerEffects, Peer
+from groupstorm.broker.requests import BrokerEffects, Peer
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.trace.events.coordinator import Event
 

@@ -79,22 +79,8 @@ class LogSettings:
         "timestamp_before_max_ms",
     )
 
-    def __init__(self, retention_bytes: int = -1, retention_ms: int = -1) -> None:
-        self.retention_bytes = retention_bytes
-        self.retention_ms = retention_ms
-        self.max_message_bytes = 1_048_588
-        self.log_append_time = False
-        self.min_insync_replicas = 1
-        self.is_compacted = False
-        self.is_deleted = True
-        self.min_cleanable_dirty_ratio = 0.5
-        self.min_compaction_lag_ms = 0
-        self.max_compaction_lag_ms = INT64_MAX
-        self.delete_retention_ms = 86_400_000
-        self.segment_bytes = 1_073_741_824
-        self.longest_segment_ms = 604_800_000
-        self.timestamp_before_max_ms = INT64_MAX
-        self.timestamp_after_max_ms = INT64_MAX
+    def __init__(self, configs: Mapping[str, str] | None = None, broker: BrokerConfig | None = None) -> None:
+        self.update(configs or {}, broker or BrokerConfig())
 
     def update(self, configs: Mapping[str, str], broker: BrokerConfig) -> None:
         """Take the topic's configurations, and for all others the broker's settings."""

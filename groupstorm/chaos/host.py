@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.chaos.command import Instance, Service, told
-from groupstorm.chaos.process import ServiceInstance, ServiceProcess
+from groupstorm.chaos.service import Service, ServiceProcess, told
 from groupstorm.problems import InputError
 from groupstorm.storms.live.clock import RealClock, Spawn
 from groupstorm.storms.runs.scenario_host import Timetable
@@ -24,6 +24,72 @@ from groupstorm.testing.records import Produced
 from groupstorm.trace.events.scenario import StepTaken
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
+
+
+class ServiceInstance:
+    """One process of the service under the name of its client.id: a `ConsumerProcess` of the steps."""
+
+    def __init__(self, host: ChaosHost, index: int, name: str, instance_id: str) -> None:
+        self.index = index
+        self.name = name
+        self.instance_id = instance_id
+        self.alive = False
+        self.started = False
+        #: A step or the end of the run has ended it: its exit is no surprise.
+        self.is_stopping = False
+        self.on_exit: Callable[[], None] | None = None
+        self.process = host.new_service_process(self)
+        self._host = host
+
+    @property
+    def work(self) -> ServiceInstance:
+        """The instance itself, which owns its partitions."""
+        return self
+
+    @property
+    def pauses(self) -> ServiceInstance:
+        """The instance itself, which stands still."""
+        return self
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        """The partitions that the broker has given to it."""
+        return self._host.owned.get(self.name, ())
+
+    def start(self) -> None:
+        self.alive = self.started = True
+        self._host.instance_started(self)
+        self._host.spawn(self.process.start())
+
+    def stop(self) -> None:
+        """SIGTERM."""
+        self.is_stopping = True
+        self.process.send(signal.SIGTERM)
+        self.process.send(signal.SIGCONT)  # a process that stands still takes no other signal
+
+    def crash(self) -> None:
+        """SIGKILL."""
+        self.is_stopping = True
+        self.process.send(signal.SIGKILL)
+
+    def disconnect(self, duration_us: int) -> None:
+        self._host.cut_off(self.name, duration_us)
+
+    def gone(self, code: int) -> None:
+        """The process has ended."""
+        self.alive = False
+        self._host.instance_gone(self, code)
+        if self.on_exit is not None:
+            self.on_exit()
+
+    def pause(self, duration_us: int) -> None:
+        """SIGSTOP, and SIGCONT when the time is over."""
+        self.process.send(signal.SIGSTOP)
+        self._host.clock.after(duration_us, self.process.send, signal.SIGCONT)
+
+    def busy(self, duration_us: int) -> None:
+        """Raises InputError: nobody can make another one's program work longer."""
+        raise InputError(f"busy for {duration_us // 1000} ms: a service of your own takes its own time")
 
 
 class ChaosHost:
@@ -109,7 +175,7 @@ class ChaosHost:
     def new_service_process(self, instance: ServiceInstance) -> ServiceProcess:
         name = instance.name
         service = self._service
-        values = told(service.surroundings, Instance(instance.index, name, instance.instance_id))
+        values = told(service.surroundings, instance.index, name, instance.instance_id)
         return ServiceProcess(
             service.command.words(values),
             service.command.environment(values),
@@ -144,8 +210,7 @@ class ChaosHost:
         if found is None:
             return
         at = None if found.at_ms is None else self._ledger.at_wall_ms(found.at_ms)
-        record = Produced(*found.record) if isinstance(found.record, RecordPlace) else found.record
-        self._ledger.processed(record, by=name, at=at)
+        self._ledger.processed(found.record, by=name, at=at)
 
 
 def steps_of(host: ChaosHost) -> StepRunner:
@@ -179,18 +244,10 @@ def _partition(name: str) -> TopicPartition:
     return TopicPartition(topic, int(number))
 
 
-class RecordPlace(NamedTuple):
-    """Where a service has read a record."""
-
-    topic: str
-    partition: int
-    offset: int
-
-
 class ProcessedLine(NamedTuple):
     """``record``: its number or its place; ``at_ms``: milliseconds since 1970, None if the line has none."""
 
-    record: int | RecordPlace
+    record: int | Produced
     at_ms: float | None
 
 
@@ -207,13 +264,13 @@ def read_line(line: bytes) -> ProcessedLine | None:
     return ProcessedLine(_record(found["processed"], line), _time(found.get("at_ms"), line))
 
 
-def _record(value: Any, line: bytes) -> int | RecordPlace:
+def _record(value: Any, line: bytes) -> int | Produced:
     if _is_whole(value):
         return int(value)
     if isinstance(value, Mapping):
-        topic, partition, offset = (value.get(name) for name in RecordPlace._fields)
+        topic, partition, offset = (value.get(name) for name in Produced._fields)
         if isinstance(topic, str) and _is_whole(partition) and _is_whole(offset):
-            return RecordPlace(topic, int(partition or 0), int(offset or 0))
+            return Produced(topic, int(partition or 0), int(offset or 0))
     raise InputError(
         f"the service wrote {_shown(line)}: processed: expected the number of a record, or its topic,"
         " partition and offset"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.chaos.command import Service, ServiceCommand, Surroundings
 from groupstorm.chaos.host import ChaosHost, steps_of
+from groupstorm.chaos.service import Service, ServiceCommand, Surroundings
 from groupstorm.clients.brokers import EMULATOR, read_kind
 from groupstorm.clients.brokers.contract import BrokerUnavailable, refused
 from groupstorm.clients.wire.connection import ConnectionLost

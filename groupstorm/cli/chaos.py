@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from groupstorm.chaos.command import ServiceCommand
 from groupstorm.chaos.run import ChaosRun, Promises, run_chaos
+from groupstorm.chaos.service import ServiceCommand
 from groupstorm.cli.options import (
     ScenarioArgument,
     SeedOption,

@@ -9,9 +9,8 @@ from typing import Any, TypeVar
 
 from groupstorm.broker.assembly import BROKERS_MAX
 from groupstorm.broker.broker_trace import trace_in_folder
-from groupstorm.broker.embedded import BrokerThread, EmbeddedBroker
-from groupstorm.broker.loop_thread import LoopThread
-from groupstorm.broker.releases import NEWEST, RELEASES
+from groupstorm.broker.config import NEWEST, RELEASES
+from groupstorm.broker.embedded import BrokerThread, EmbeddedBroker, LoopThread
 from groupstorm.broker.security.listener import PLAINTEXT, ListenerSecurity, tls_context
 from groupstorm.broker.security.users import Users, is_name, is_password
 from groupstorm.clients.consumer.records import ConsumerRecord

@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, Self
 
 from groupstorm.broker.apis import APIS
+from groupstorm.broker.requests import Peer
 from groupstorm.broker.shell import Server
-from groupstorm.broker.surface import Peer
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError, did_you_mean
 from groupstorm.protocol.codec import CodecError, decoder, request_type

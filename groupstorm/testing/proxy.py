@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from groupstorm.broker.apis import APIS
 from groupstorm.broker.assembly import make_broker
-from groupstorm.broker.surface import Peer
+from groupstorm.broker.requests import Peer
 from groupstorm.clients.wire.connection import MAX_RESPONSE_BYTES
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError

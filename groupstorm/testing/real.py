@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.broker.loop_thread import LoopThread
+from groupstorm.broker.embedded import LoopThread
 from groupstorm.clients.brokers import BrokerKind, open_broker
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker, new_prefix
 from groupstorm.clients.consumer.records import AbortedRecords, ConsumerRecord

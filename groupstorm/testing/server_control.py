@@ -12,9 +12,9 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.broker.broker import Broker
 from groupstorm.broker.connection import Connection
 from groupstorm.broker.log.batches import BatchError
-from groupstorm.broker.share.persister import share_key
+from groupstorm.broker.requests import BrokerEffects
+from groupstorm.broker.share_logs import share_key
 from groupstorm.broker.shell import Server
-from groupstorm.broker.surface import BrokerEffects
 from groupstorm.clients.consumer.records import AbortedRecords, ConsumerRecord
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.config_options import ConfigError

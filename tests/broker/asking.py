@@ -9,7 +9,7 @@ from groupstorm.broker.apis import APIS
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.driver import Driver
-from tests.broker.wire import milliseconds, structure
+from tests.broker.wire import milliseconds
 
 
 def topic_id(driver: Driver, name: str = "orders") -> uuid.UUID:
@@ -26,57 +26,35 @@ def versions(api_key: int) -> list[int]:
 def metadata(
     driver: Driver, version: int, *names: str | None, ids: tuple[Any, ...] = (), **more: Any
 ) -> list[Any]:
-    topics = tuple(structure(wire.METADATA, version, "MetadataRequestTopic", name=name) for name in names)
-    topics += tuple(
-        structure(wire.METADATA, version, "MetadataRequestTopic", name=None, topic_id=one) for one in ids
-    )
+    topics = tuple({"name": name} for name in names)
+    topics += tuple({"name": None, "topic_id": one} for one in ids)
     more = {"allow_auto_topic_creation": True, **more}
     return list(driver.ask(wire.METADATA, version, topics=topics, **more).topics)
 
 
-def produce(
-    driver: Driver,
-    version: int,
-    partition: int = 0,
-    records: bytes | None = None,
-    name: str = "orders",
-    **more: Any,
-) -> Any:
+def produce_fields(
+    driver: Driver, partition: int = 0, records: bytes | None = None, name: str = "orders", **more: Any
+) -> dict[str, Any]:
     records = wire.batch([b"value"]) if records is None else records
-    data = structure(wire.PRODUCE, version, "PartitionProduceData", index=partition, records=records)
-    topic = structure(
-        wire.PRODUCE,
-        version,
-        "TopicProduceData",
-        name=name,
-        topic_id=topic_id(driver),
-        partition_data=(data,),
-    )
-    body = {
-        "transactional_id": None,
-        "acks": -1,
-        "timeout": milliseconds(1000),
-        "topic_data": (topic,),
-        **more,
-    }
-    return driver.ask(wire.PRODUCE, version, **body).responses[0].partition_responses[0]
+    data = {"index": partition, "records": records}
+    topic = {"name": name, "topic_id": topic_id(driver), "partition_data": (data,)}
+    body = {"transactional_id": None, "acks": -1, "timeout": milliseconds(1000), "topic_data": (topic,)}
+    return body | more
+
+
+def produce(
+    driver: Driver, version: int, partition: int = 0, records: bytes | None = None, **more: Any
+) -> Any:
+    fields = produce_fields(driver, partition, records, **more)
+    return driver.ask(wire.PRODUCE, version, **fields).responses[0].partition_responses[0]
 
 
 def fetch_fields(
-    driver: Driver, version: int, offset: int, max_wait_ms: int, name: str = "orders", **more: Any
+    driver: Driver, offset: int, max_wait_ms: int, name: str = "orders", **more: Any
 ) -> dict[str, Any]:
     limits = {"partition_max_bytes": 1_000_000, "current_leader_epoch": -1}
-    partition = structure(
-        wire.FETCH, version, "FetchPartition", partition=0, fetch_offset=offset, **(limits | more)
-    )
-    topic = structure(
-        wire.FETCH,
-        version,
-        "FetchTopic",
-        topic=name,
-        topic_id=topic_id(driver, name),
-        partitions=(partition,),
-    )
+    partition = {"partition": 0, "fetch_offset": offset, **limits | more}
+    topic = {"topic": name, "topic_id": topic_id(driver, name), "partitions": (partition,)}
     return {
         "replica_id": -1,
         "max_wait": milliseconds(max_wait_ms),
@@ -88,22 +66,15 @@ def fetch_fields(
 
 
 def fetch(driver: Driver, version: int, offset: int = 0, **more: Any) -> Any:
-    answer = driver.ask(wire.FETCH, version, **fetch_fields(driver, version, offset, 0, **more))
+    answer = driver.ask(wire.FETCH, version, **fetch_fields(driver, offset, 0, **more))
     return answer.responses[0].partitions[0]
 
 
 def list_offsets(
     driver: Driver, version: int, timestamp: int, partition: int = 0, name: str = "orders"
 ) -> Any:
-    asked = structure(
-        wire.LIST_OFFSETS,
-        version,
-        "ListOffsetsPartition",
-        partition_index=partition,
-        timestamp=timestamp,
-        current_leader_epoch=-1,
-    )
-    topic = structure(wire.LIST_OFFSETS, version, "ListOffsetsTopic", name=name, partitions=(asked,))
+    asked = {"partition_index": partition, "timestamp": timestamp, "current_leader_epoch": -1}
+    topic = {"name": name, "partitions": (asked,)}
     return driver.ask(wire.LIST_OFFSETS, version, replica_id=-1, topics=(topic,)).topics[0].partitions[0]
 
 
@@ -116,14 +87,12 @@ def create(
     **more: Any,
 ) -> Any:
     fields = {"num_partitions": partitions, "replication_factor": 1, **more}
-    topics = tuple(
-        structure(wire.CREATE_TOPICS, version, "CreatableTopic", name=name, **fields) for name in names
-    )
+    topics = tuple({"name": name, **fields} for name in names)
     return driver.ask(wire.CREATE_TOPICS, version, topics=topics, validate_only=validate_only).topics
 
 
 def join(driver: Driver, version: int, group: str = "g", **more: Any) -> int:
-    protocol = structure(wire.JOIN_GROUP, version, "JoinGroupRequestProtocol", name="range", metadata=b"")
+    protocol = {"name": "range", "metadata": b""}
     fields = {
         "group_id": group,
         "session_timeout": milliseconds(10_000),
@@ -136,31 +105,21 @@ def join(driver: Driver, version: int, group: str = "g", **more: Any) -> int:
 
 
 def leave(driver: Driver, version: int) -> Any:
-    members = (structure(wire.LEAVE_GROUP, version, "MemberIdentity", member_id="m"),) if version >= 3 else ()
+    members = ({"member_id": "m"},) if version >= 3 else ()
     return driver.ask(wire.LEAVE_GROUP, version, group_id="none", member_id="m", members=members)
 
 
 def commit(driver: Driver, version: int, *partitions: int, name: str = "orders", **more: Any) -> Any:
     asked = tuple(
-        structure(
-            wire.OFFSET_COMMIT,
-            version,
-            "OffsetCommitRequestPartition",
-            partition_index=index,
-            committed_offset=10 + index,
-            committed_leader_epoch=-1,
-            committed_metadata=None,
-        )
+        {
+            "partition_index": index,
+            "committed_offset": 10 + index,
+            "committed_leader_epoch": -1,
+            "committed_metadata": None,
+        }
         for index in partitions or (0,)
     )
-    topic = structure(
-        wire.OFFSET_COMMIT,
-        version,
-        "OffsetCommitRequestTopic",
-        name=name,
-        topic_id=more.pop("topic_id", topic_id(driver)),
-        partitions=asked,
-    )
+    topic = {"name": name, "topic_id": more.pop("topic_id", topic_id(driver)), "partitions": asked}
     fields = {"group_id": "g", "generation_id_or_member_epoch": -1, "member_id": "", "topics": (topic,)}
     answer = driver.ask(wire.OFFSET_COMMIT, version, **(fields | more)).topics[0]
     return [(one.partition_index, one.error_code) for one in answer.partitions]
@@ -169,21 +128,11 @@ def commit(driver: Driver, version: int, *partitions: int, name: str = "orders",
 def offset_fetch(
     driver: Driver, version: int, *partitions: int, everything: bool = False, group: str = "g"
 ) -> Any:
-    suffix = "s" if version >= 8 else ""
-    topic = structure(
-        wire.OFFSET_FETCH,
-        version,
-        f"OffsetFetchRequestTopic{suffix}",
-        name="orders",
-        topic_id=topic_id(driver),
-        partition_indexes=partitions or (0,),
-    )
+    topic = {"name": "orders", "topic_id": topic_id(driver), "partition_indexes": partitions or (0,)}
     topics = None if everything else (topic,)
     groups: tuple[Any, ...] = ()
     if version >= 8:
-        groups = (
-            structure(wire.OFFSET_FETCH, version, "OffsetFetchRequestGroup", group_id=group, topics=topics),
-        )
+        groups = ({"group_id": group, "topics": topics},)
     answer = driver.ask(wire.OFFSET_FETCH, version, group_id=group, topics=topics, groups=groups)
     topics = answer.groups[0].topics if version >= 8 else answer.topics
     return [
@@ -194,64 +143,35 @@ def offset_fetch(
 
 
 def delete_topics(driver: Driver, version: int, *names: str, ids: tuple[Any, ...] = ()) -> list[Error]:
-    states = (
-        [
-            structure(wire.DELETE_TOPICS, version, "DeleteTopicState", name=name, topic_id=None)
-            for name in names
-        ]
-        if version >= 6
-        else []
-    )
-    states += [
-        structure(wire.DELETE_TOPICS, version, "DeleteTopicState", name=None, topic_id=one) for one in ids
-    ]
+    states = [{"name": name, "topic_id": None} for name in names] if version >= 6 else []
+    states += [{"name": None, "topic_id": one} for one in ids]
     answer = driver.ask(wire.DELETE_TOPICS, version, topic_names=names, topics=tuple(states))
     return [Error(one.error_code) for one in answer.responses]
 
 
 def delete_records(driver: Driver, version: int, offset: int = 0, partition: int = 0) -> tuple[Error, int]:
-    asked = structure(
-        wire.DELETE_RECORDS, version, "DeleteRecordsPartition", partition_index=partition, offset=offset
-    )
-    topic = structure(wire.DELETE_RECORDS, version, "DeleteRecordsTopic", name="orders", partitions=(asked,))
+    asked = {"partition_index": partition, "offset": offset}
+    topic = {"name": "orders", "partitions": (asked,)}
     (result,) = driver.ask(wire.DELETE_RECORDS, version, topics=(topic,)).topics[0].partitions
     return Error(result.error_code), result.low_watermark
 
 
 def epoch_end(driver: Driver, version: int, epoch: int = 0, current: int = -1) -> tuple[Error, int, int]:
-    asked = structure(
-        wire.OFFSET_FOR_LEADER_EPOCH,
-        version,
-        "OffsetForLeaderPartition",
-        partition=0,
-        current_leader_epoch=current,
-        leader_epoch=epoch,
-    )
-    topic = structure(
-        wire.OFFSET_FOR_LEADER_EPOCH, version, "OffsetForLeaderTopic", topic="orders", partitions=(asked,)
-    )
+    asked = {"partition": 0, "current_leader_epoch": current, "leader_epoch": epoch}
+    topic = {"topic": "orders", "partitions": (asked,)}
     (result,) = driver.ask(wire.OFFSET_FOR_LEADER_EPOCH, version, topics=(topic,)).topics[0].partitions
     return Error(result.error_code), result.leader_epoch, result.end_offset
 
 
 def create_partitions(driver: Driver, version: int, count: int, name: str = "orders", **more: Any) -> Error:
     fields = {"assignments": None, **more}
-    topic = structure(
-        wire.CREATE_PARTITIONS, version, "CreatePartitionsTopic", name=name, count=count, **fields
-    )
+    topic = {"name": name, "count": count, **fields}
     answer = driver.ask(wire.CREATE_PARTITIONS, version, topics=(topic,), **more)
     return Error(answer.results[0].error_code)
 
 
 def describe_configs(driver: Driver, version: int, kind: int = 2, name: str = "orders", **more: Any) -> Any:
-    resource = structure(
-        wire.DESCRIBE_CONFIGS,
-        version,
-        "DescribeConfigsResource",
-        resource_type=kind,
-        resource_name=name,
-        **{"configuration_keys": None, **more},
-    )
+    resource = {"resource_type": kind, "resource_name": name, "configuration_keys": None, **more}
     answer = driver.ask(wire.DESCRIBE_CONFIGS, version, resources=(resource,), include_synonyms=True)
     return answer.results[0]
 
@@ -266,34 +186,16 @@ def alter_configs(
 ) -> Error:
     """``changes``: name, operation (0 set, 1 delete, 2 append, 3 subtract), value."""
     configs = tuple(
-        structure(
-            wire.INCREMENTAL_ALTER_CONFIGS,
-            version,
-            "AlterableConfig",
-            name=one,
-            config_operation=operation,
-            value=value,
-        )
-        for one, operation, value in changes
+        {"name": one, "config_operation": operation, "value": value} for one, operation, value in changes
     )
-    resource = structure(
-        wire.INCREMENTAL_ALTER_CONFIGS,
-        version,
-        "AlterConfigsResource",
-        resource_type=kind,
-        resource_name=name,
-        configs=configs,
-    )
+    resource = {"resource_type": kind, "resource_name": name, "configs": configs}
     answer = driver.ask(wire.INCREMENTAL_ALTER_CONFIGS, version, resources=(resource,), **more)
     return Error(answer.responses[0].error_code)
 
 
 def offset_delete(driver: Driver, *partitions: int, group: str = "g") -> tuple[Error, list[Error]]:
-    asked = tuple(
-        structure(wire.OFFSET_DELETE, 0, "OffsetDeleteRequestPartition", partition_index=index)
-        for index in partitions
-    )
-    topic = structure(wire.OFFSET_DELETE, 0, "OffsetDeleteRequestTopic", name="orders", partitions=asked)
+    asked = tuple({"partition_index": index} for index in partitions)
+    topic = {"name": "orders", "partitions": asked}
     answer = driver.ask(wire.OFFSET_DELETE, 0, group_id=group, topics=(topic,))
     errors = [Error(one.error_code) for topic in answer.topics for one in topic.partitions]
     return Error(answer.error_code), errors

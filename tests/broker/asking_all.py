@@ -33,40 +33,26 @@ def simply(api_key: int, **fields: Any) -> Callable[[Driver, int], Any]:
     return lambda driver, version: driver.ask(api_key, version, **fields)
 
 
-def consumer_heartbeat(driver: Driver, version: int) -> Any:
-    """A member joins a consumer group and gets partitions."""
-    return driver.ask(
-        wire.CONSUMER_GROUP_HEARTBEAT,
-        version,
-        group_id="modern",
-        member_id="m",
-        member_epoch=0,
-        rebalance_timeout=wire.milliseconds(30_000),
-        subscribed_topic_names=("orders",),
-        topic_partitions=(),
-    )
+consumer_heartbeat = simply(
+    wire.CONSUMER_GROUP_HEARTBEAT,
+    group_id="modern",
+    member_id="m",
+    member_epoch=0,
+    rebalance_timeout=wire.milliseconds(30_000),
+    subscribed_topic_names=("orders",),
+    topic_partitions=(),
+)
 
 
 def streams_heartbeat(driver: Driver, version: int) -> Any:
     """A member joins a streams group, whose changelog is missing."""
-    return driver.ask(wire.STREAMS_GROUP_HEARTBEAT, version, **streams_join(version, "streams", "orders"))
+    return driver.ask(wire.STREAMS_GROUP_HEARTBEAT, version, **streams_join("streams", "orders"))
 
 
-def share_heartbeat(driver: Driver, version: int) -> Any:
-    """A member joins a share group."""
-    topics = {"rack_id": None, "subscribed_topic_names": ("orders",)}
-    return driver.ask(
-        wire.SHARE_GROUP_HEARTBEAT, version, group_id="share", member_id="m", member_epoch=0, **topics
-    )
-
-
-def share_topics(driver: Driver, key: int, version: int, kind: str) -> Any:
+def share_topics(driver: Driver) -> Any:
     """All partitions of orders, without acknowledgements."""
-    partitions = tuple(
-        wire.structure(key, version, f"{kind}Partition", partition_index=number, acknowledgement_batches=())
-        for number in range(2)
-    )
-    return (wire.structure(key, version, f"{kind}Topic", topic_id=topic_id(driver), partitions=partitions),)
+    partitions = tuple({"partition_index": number, "acknowledgement_batches": ()} for number in range(2))
+    return ({"topic_id": topic_id(driver), "partitions": partitions},)
 
 
 def share_fetch(driver: Driver, version: int) -> Any:
@@ -80,46 +66,32 @@ def share_fetch(driver: Driver, version: int) -> Any:
         min_bytes=1,
         max_records=10,
         batch_size=10,
-        topics=share_topics(driver, wire.SHARE_FETCH, version, "Fetch"),
+        topics=share_topics(driver),
         forgotten_topics_data=(),
     )
 
 
-def alter_share_offsets(driver: Driver, version: int) -> Any:
-    key = wire.ALTER_SHARE_OFFSETS
-    partitions = tuple(
-        wire.structure(
-            key, version, "AlterShareGroupOffsetsRequestPartition", partition_index=number, start_offset=0
-        )
-        for number in (0, 9)
-    )
-    topic = wire.structure(
-        key, version, "AlterShareGroupOffsetsRequestTopic", topic_name="orders", partitions=partitions
-    )
-    return driver.ask(key, version, group_id="share", topics=(topic,))
-
-
-def describe_share_offsets(driver: Driver, version: int) -> Any:
-    key = wire.DESCRIBE_SHARE_OFFSETS
-    alter_share_offsets(driver, 0)
-    topics = tuple(
-        wire.structure(
-            key, version, "DescribeShareGroupOffsetsRequestTopic", topic_name=name, partitions=(0,)
-        )
-        for name in ("orders", "none")
-    )
-    groups = tuple(
-        wire.structure(key, version, "DescribeShareGroupOffsetsRequestGroup", group_id="share", topics=wanted)
-        for wanted in (None, topics)
-    )
-    return driver.ask(key, version, groups=groups)
-
-
-def update_topology_description(driver: Driver, version: int) -> Any:
-    key = wire.TOPOLOGY_DESCRIPTION_UPDATE
-    nothing = wire.structure(key, version, "TopologyDescription")
-    return driver.ask(key, version, group_id="streams", member_id="m", topology_description=nothing)
-
+share_heartbeat = simply(
+    wire.SHARE_GROUP_HEARTBEAT,
+    group_id="share",
+    member_id="m",
+    member_epoch=0,
+    rack_id=None,
+    subscribed_topic_names=("orders",),
+)
+_PARTITIONS = tuple({"partition_index": number, "start_offset": 0} for number in (0, 9))
+alter_share_offsets = simply(
+    wire.ALTER_SHARE_OFFSETS,
+    group_id="share",
+    topics=({"topic_name": "orders", "partitions": _PARTITIONS},),
+)
+describe_share_offsets = simply(
+    wire.DESCRIBE_SHARE_OFFSETS,
+    groups=tuple(
+        {"group_id": "share", "topics": wanted}
+        for wanted in (None, tuple({"topic_name": name, "partitions": (0,)} for name in ("orders", "none")))
+    ),
+)
 
 #: A filter that finds every rule.
 ANY_ACL = {
@@ -131,7 +103,7 @@ ANY_ACL = {
     "operation": 1,
     "permission_type": 1,
 }
-_ACL = {
+ACL = {
     "resource_type": 2,
     "resource_name": "orders",
     "resource_pattern_type": 3,
@@ -140,72 +112,27 @@ _ACL = {
     "operation": 3,
     "permission_type": 3,
 }
-
-
-def create_acls(driver: Driver, version: int) -> Any:
-    created = wire.structure(wire.CREATE_ACLS, version, "AclCreation", **_ACL)
-    return driver.ask(wire.CREATE_ACLS, version, creations=(created,))
-
-
-def delete_acls(driver: Driver, version: int) -> Any:
-    found = wire.structure(wire.DELETE_ACLS, version, "DeleteAclsFilter", **ANY_ACL)
-    return driver.ask(wire.DELETE_ACLS, version, filters=(found,))
-
-
-def alter_scram(driver: Driver, version: int) -> Any:
-    fields = {
-        "name": "alice",
-        "mechanism": 1,
-        "iterations": 4096,
-        "salt": b"salt",
-        "salted_password": b"p" * 32,
-    }
-    upserted = wire.structure(wire.ALTER_SCRAM, version, "ScramCredentialUpsertion", **fields)
-    return driver.ask(wire.ALTER_SCRAM, version, deletions=(), upsertions=(upserted,))
-
-
-def replace_configs(driver: Driver, version: int) -> Any:
-    config = wire.structure(wire.ALTER_CONFIGS, version, "AlterableConfig", name="retention.ms", value="5")
-    fields = {"resource_type": 2, "resource_name": "orders", "configs": (config,)}
-    resource = wire.structure(wire.ALTER_CONFIGS, version, "AlterConfigsResource", **fields)
-    return driver.ask(wire.ALTER_CONFIGS, version, resources=(resource,))
-
-
-def alter_quotas(driver: Driver, version: int) -> Any:
-    entity = wire.structure(wire.ALTER_QUOTAS, version, "EntityData", entity_type="user", entity_name="alice")
-    op = wire.structure(wire.ALTER_QUOTAS, version, "OpData", key="producer_byte_rate", value=1000.0)
-    entry = wire.structure(wire.ALTER_QUOTAS, version, "EntryData", entity=(entity,), ops=(op,))
-    return driver.ask(wire.ALTER_QUOTAS, version, entries=(entry,), validate_only=False)
-
-
-def elect_leaders(driver: Driver, version: int) -> Any:
-    asked = wire.structure(wire.ELECT_LEADERS, version, "TopicPartitions", topic="orders", partitions=(0, 9))
-    return driver.ask(wire.ELECT_LEADERS, version, election_type=0, topic_partitions=(asked,))
-
-
-def reassign(driver: Driver, version: int) -> Any:
-    one = wire.structure(
-        wire.ALTER_REASSIGNMENTS, version, "ReassignablePartition", partition_index=0, replicas=(1,)
-    )
-    asked = wire.structure(
-        wire.ALTER_REASSIGNMENTS, version, "ReassignableTopic", name="orders", partitions=(one,)
-    )
-    return driver.ask(wire.ALTER_REASSIGNMENTS, version, topics=(asked,))
-
-
-def describe_quorum(driver: Driver, version: int) -> Any:
-    one = wire.structure(wire.DESCRIBE_QUORUM, version, "PartitionData", partition_index=0)
-    topics = tuple(
-        wire.structure(wire.DESCRIBE_QUORUM, version, "TopicData", topic_name=name, partitions=(one,))
-        for name in ("__cluster_metadata", "orders")
-    )
-    return driver.ask(wire.DESCRIBE_QUORUM, version, topics=topics)
-
-
-def update_features(driver: Driver, version: int) -> Any:
-    update = {"feature": "group.version", "max_version_level": 1, "upgrade_type": 1}
-    asked = wire.structure(wire.UPDATE_FEATURES, version, "FeatureUpdateKey", **update)
-    return driver.ask(wire.UPDATE_FEATURES, version, feature_updates=(asked,))
+CREDENTIAL: dict[str, Any] = {
+    "name": "alice",
+    "mechanism": 1,
+    "iterations": 4096,
+    "salt": b"salt",
+    "salted_password": b"p" * 32,
+}
+_QUOTA = {
+    "entity": ({"entity_type": "user", "entity_name": "alice"},),
+    "ops": ({"key": "producer_byte_rate", "value": 1000.0},),
+}
+alter_scram = simply(wire.ALTER_SCRAM, deletions=(), upsertions=(CREDENTIAL,))
+alter_quotas = simply(wire.ALTER_QUOTAS, entries=(_QUOTA,), validate_only=False)
+_CONFIGURED = {
+    "resource_type": 2,
+    "resource_name": "orders",
+    "configs": ({"name": "retention.ms", "value": "5"},),
+}
+_QUORUM = tuple(
+    {"topic_name": name, "partitions": ({"partition_index": 0},)} for name in ("__cluster_metadata", "orders")
+)
 
 
 def in_transaction(api_key: int, **fields: Any) -> Callable[[Driver, int], Any]:
@@ -220,9 +147,7 @@ def in_transaction(api_key: int, **fields: Any) -> Callable[[Driver, int], Any]:
 
 def describe_producers(driver: Driver, version: int) -> Any:
     produce(driver, 8, records=wire.batch([b"a"], producer_id=7, epoch=0, sequence=0))
-    asked = wire.structure(
-        wire.DESCRIBE_PRODUCERS, version, "TopicRequest", name="orders", partition_indexes=(0, 9)
-    )
+    asked = {"name": "orders", "partition_indexes": (0, 9)}
     return driver.ask(wire.DESCRIBE_PRODUCERS, version, topics=(asked,))
 
 
@@ -253,15 +178,15 @@ ASKING: dict[int, Callable[[Driver, int], Any]] = {
     wire.ADD_OFFSETS_TO_TXN: lambda driver, version: TransactionalProducer(driver).add_offsets(version),
     wire.END_TXN: lambda driver, version: TransactionalProducer(driver).end(version),
     wire.TXN_OFFSET_COMMIT: lambda driver, version: TransactionalProducer(driver).commit_offset(version),
-    wire.CREATE_ACLS: create_acls,
+    wire.CREATE_ACLS: simply(wire.CREATE_ACLS, creations=(ACL,)),
     wire.DESCRIBE_ACLS: simply(wire.DESCRIBE_ACLS, **ANY_ACL),
-    wire.DELETE_ACLS: delete_acls,
+    wire.DELETE_ACLS: simply(wire.DELETE_ACLS, filters=(ANY_ACL,)),
     wire.ALTER_SCRAM: alter_scram,
     wire.ALTER_QUOTAS: alter_quotas,
     wire.DESCRIBE_QUOTAS: lambda driver, version: (
         alter_quotas(driver, 1) and driver.ask(wire.DESCRIBE_QUOTAS, version, components=(), strict=False)
     ),
-    wire.ALTER_CONFIGS: replace_configs,
+    wire.ALTER_CONFIGS: simply(wire.ALTER_CONFIGS, resources=(_CONFIGURED,)),
     wire.DESCRIBE_SCRAM: lambda driver, version: (
         alter_scram(driver, 0) and driver.ask(wire.DESCRIBE_SCRAM, version, users=None)
     ),
@@ -294,25 +219,17 @@ ASKING: dict[int, Callable[[Driver, int], Any]] = {
             group_id="share",
             member_id="m",
             share_session_epoch=1,
-            topics=share_topics(driver, wire.SHARE_ACKNOWLEDGE, version, "Acknowledge"),
+            topics=share_topics(driver),
         )
     ),
-    wire.DESCRIBE_SHARE_OFFSETS: describe_share_offsets,
+    wire.DESCRIBE_SHARE_OFFSETS: lambda driver, version: (
+        alter_share_offsets(driver, 0) and describe_share_offsets(driver, version)
+    ),
     wire.ALTER_SHARE_OFFSETS: alter_share_offsets,
     wire.DELETE_SHARE_OFFSETS: lambda driver, version: (
         alter_share_offsets(driver, 0)
         and driver.ask(
-            wire.DELETE_SHARE_OFFSETS,
-            version,
-            group_id="share",
-            topics=(
-                wire.structure(
-                    wire.DELETE_SHARE_OFFSETS,
-                    version,
-                    "DeleteShareGroupOffsetsRequestTopic",
-                    topic_name="orders",
-                ),
-            ),
+            wire.DELETE_SHARE_OFFSETS, version, group_id="share", topics=({"topic_name": "orders"},)
         )
     ),
     wire.STREAMS_GROUP_HEARTBEAT: streams_heartbeat,
@@ -320,13 +237,23 @@ ASKING: dict[int, Callable[[Driver, int], Any]] = {
         streams_heartbeat(driver, 1)
         and driver.ask(wire.STREAMS_GROUP_DESCRIBE, version, group_ids=("streams", "none"))
     ),
-    wire.TOPOLOGY_DESCRIPTION_UPDATE: update_topology_description,
+    wire.TOPOLOGY_DESCRIPTION_UPDATE: simply(
+        wire.TOPOLOGY_DESCRIPTION_UPDATE, group_id="streams", member_id="m", topology_description={}
+    ),
     wire.DESCRIBE_LOG_DIRS: simply(wire.DESCRIBE_LOG_DIRS, topics=None),
-    wire.ELECT_LEADERS: elect_leaders,
-    wire.ALTER_REASSIGNMENTS: reassign,
+    wire.ELECT_LEADERS: simply(
+        wire.ELECT_LEADERS, election_type=0, topic_partitions=({"topic": "orders", "partitions": (0, 9)},)
+    ),
+    wire.ALTER_REASSIGNMENTS: simply(
+        wire.ALTER_REASSIGNMENTS,
+        topics=({"name": "orders", "partitions": ({"partition_index": 0, "replicas": (1,)},)},),
+    ),
     wire.LIST_REASSIGNMENTS: simply(wire.LIST_REASSIGNMENTS, topics=None),
-    wire.DESCRIBE_QUORUM: describe_quorum,
-    wire.UPDATE_FEATURES: update_features,
+    wire.DESCRIBE_QUORUM: simply(wire.DESCRIBE_QUORUM, topics=_QUORUM),
+    wire.UPDATE_FEATURES: simply(
+        wire.UPDATE_FEATURES,
+        feature_updates=({"feature": "group.version", "max_version_level": 1, "upgrade_type": 1},),
+    ),
     wire.LIST_CONFIG_RESOURCES: simply(wire.LIST_CONFIG_RESOURCES),
     wire.DESCRIBE_PRODUCERS: describe_producers,
     wire.DESCRIBE_TRANSACTIONS: in_transaction(wire.DESCRIBE_TRANSACTIONS, transactional_ids=("t", "none")),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from typing import Any
 
 from groupstorm.broker.assembly import make_broker
-from groupstorm.broker.releases import NEWEST
-from groupstorm.broker.surface import Peer
+from groupstorm.broker.changes import Change
+from groupstorm.broker.config import NEWEST
+from groupstorm.broker.journal import decode, encode
+from groupstorm.broker.requests import Peer
 from groupstorm.protocol.endpoints import Endpoint
 from tests.broker import wire
 
@@ -27,7 +30,8 @@ class Driver:
     ) -> None:
         #: The time of the batches that `wire.batch` makes.
         self.now_ms = 1_700_000_000_000
-        self.broker = make_broker(options or {}, topics or {}, brokers, release, now_ms=self.now_ms)
+        self._options, self._brokers = options or {}, brokers
+        self.broker = make_broker(self._options, topics or {}, brokers, release, now_ms=self.now_ms)
         #: Which of the brokers is asked; None: the first.
         self.node: int | None = None
         self.answers: dict[int, Any] = {}
@@ -38,6 +42,19 @@ class Driver:
         self.changes: list[Any] = []
         self._connections = itertools.count(1)
         self._asked: dict[int, tuple[int, int]] = {}
+
+    def restart(
+        self,
+        journal: Iterable[Change] | None = None,
+        options: dict[str, str] | None = None,
+        brokers: int | None = None,
+    ) -> None:
+        """Go on with a new broker, from a journal as bytes; by default the shortest one of the present state,
+        with the same options and as many brokers."""
+        changes, _ = decode(encode(self.broker.snapshot() if journal is None else journal))
+        own = self._options if options is None else options
+        count = self._brokers if brokers is None else brokers
+        self.broker = make_broker(own, {}, count, journal=changes, now_ms=self.now_ms)
 
     def ask(self, api_key: int, version: int, **values: Any) -> Any:
         connection = self.send(api_key, version, **values)

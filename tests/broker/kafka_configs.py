@@ -25,18 +25,10 @@ _RESOURCES = ((2, "topic", _TOPIC), (4, "broker", "1"), (32, "group", "described
 
 
 def rows(client: wire.RawClient) -> Iterator[dict[str, Any]]:
-    one = {"name": _TOPIC, "num_partitions": 1, "replication_factor": 1}
-    topic = wire.structure(wire.CREATE_TOPICS, 5, "CreatableTopic", **one)
+    topic = {"name": _TOPIC, "num_partitions": 1, "replication_factor": 1}
     client.ask(wire.CREATE_TOPICS, 5, topics=(topic,), timeout=wire.milliseconds(10_000))
     for kind, of, name in _RESOURCES:
-        asked = wire.structure(
-            wire.DESCRIBE_CONFIGS,
-            4,
-            "DescribeConfigsResource",
-            resource_type=kind,
-            resource_name=name,
-            configuration_keys=None,
-        )
+        asked = {"resource_type": kind, "resource_name": name, "configuration_keys": None}
         answer = client.ask(wire.DESCRIBE_CONFIGS, 4, resources=(asked,), include_synonyms=True)
         for config in sorted(answer.results[0].configs, key=lambda config: str(config.name)):
             facts = {"of": of, "name": config.name, **_facts(config, of == "broker")}

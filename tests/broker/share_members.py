@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupstorm.broker.assembly import make_broker
-from groupstorm.broker.changes import Change
 from groupstorm.broker.log.partition import PartitionLog
 from tests.broker import wire
 from tests.broker.asking import alter_configs, produce, topic_id
@@ -17,12 +15,9 @@ GROUP = 32
 class Sharing(Driver):
     """A broker with the topic orders, whose records the share group g gets from the first one on."""
 
-    def __init__(self, journal: list[Change] | None = None, brokers: int = 1, **options: str) -> None:
-        super().__init__(options, {} if journal else {"orders": 2}, brokers)
+    def __init__(self, brokers: int = 1, **options: str) -> None:
+        super().__init__(options, {"orders": 2}, brokers)
         self.epochs: dict[str, int] = {}
-        if journal is not None:
-            self.broker = make_broker(options, {}, journal=journal, now_ms=self.now_ms)
-            return
         self.configure("share.auto.offset.reset", "earliest")
         self.beat("a", 0)
 
@@ -53,28 +48,23 @@ class Sharing(Driver):
         assert log is not None
         return log
 
-    def partitions(self, kind: str, key: int, acks: tuple[Any, ...], *numbers: int) -> tuple[Any, ...]:
+    def partitions(self, acks: tuple[Any, ...], *numbers: int) -> tuple[Any, ...]:
         """The topics of a request. ``acks``: of partition 0, (first, last, type)."""
 
         def batches(number: int) -> tuple[Any, ...]:
             return tuple(
-                wire.structure(
-                    key,
-                    2,
-                    "AcknowledgementBatch",
-                    first_offset=first,
-                    last_offset=last,
-                    acknowledge_types=types if isinstance(types, tuple) else (types,),
-                )
+                {
+                    "first_offset": first,
+                    "last_offset": last,
+                    "acknowledge_types": types if isinstance(types, tuple) else (types,),
+                }
                 for first, last, types in (acks if number == 0 else ())
             )
 
-        partition = {78: "FetchPartition", 79: "AcknowledgePartition"}[key]
         listed = tuple(
-            wire.structure(key, 2, partition, partition_index=number, acknowledgement_batches=batches(number))
-            for number in numbers
+            {"partition_index": number, "acknowledgement_batches": batches(number)} for number in numbers
         )
-        return (wire.structure(key, 2, kind, topic_id=topic_id(self), partitions=listed),)
+        return ({"topic_id": topic_id(self), "partitions": listed},)
 
     def send_fetch(self, member: str = "a", *acks: Any, epoch: int | None = None, **more: Any) -> int:
         """The connection of a fetch from both partitions, or only with acknowledgements."""
@@ -92,7 +82,7 @@ class Sharing(Driver):
             "batch_size": 500,
             "share_acquire_mode": 0,
             "is_renew_ack": False,
-            "topics": self.partitions("FetchTopic", 78, acks, *numbers) if at <= 0 or acks else (),
+            "topics": self.partitions(acks, *numbers) if at <= 0 or acks else (),
             "forgotten_topics_data": (),
         }
         return self.send(wire.SHARE_FETCH, 2, **(values | more))
@@ -118,7 +108,7 @@ class Sharing(Driver):
             member_id=member,
             share_session_epoch=at,
             is_renew_ack=False,
-            topics=self.partitions("AcknowledgeTopic", wire.SHARE_ACKNOWLEDGE, acks, 0),
+            topics=self.partitions(acks, 0),
         )
 
     def acknowledge(self, member: str, *acks: Any, epoch: int | None = None) -> Any:

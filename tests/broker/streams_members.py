@@ -7,7 +7,6 @@ from typing import Any
 
 from tests.broker import wire
 
-_KEY = wire.STREAMS_GROUP_HEARTBEAT
 _NOTHING_NEW = dict.fromkeys(
     ("active_tasks", "standby_tasks", "warmup_tasks", "client_tags", "task_offsets", "task_end_offsets")
 )
@@ -20,40 +19,27 @@ def streams_beat(group: str, member: str, epoch: int, **values: Any) -> dict[str
     return {**_NOTHING_NEW, **who, **values}
 
 
-def streams_join(version: int, group: str, *sources: str, member: str = "m", **values: Any) -> dict[str, Any]:
+def streams_join(group: str, *sources: str, member: str = "m", **values: Any) -> dict[str, Any]:
     """A first heartbeat; the topology reads ``sources`` and keeps a store."""
-    topics = (topic(version, f"{group}-store-changelog", configs={"cleanup.policy": "compact"}),)
+    topics = (topic(f"{group}-store-changelog", configs={"cleanup.policy": "compact"}),)
     fields = {
         "rebalance_timeout": wire.milliseconds(TIMEOUT_MS),
-        "topology": topology(version, subtopology(version, *sources, state_changelog_topics=topics)),
+        "topology": topology(subtopology(*sources, state_changelog_topics=topics)),
         "process_id": member,
         **dict.fromkeys(("active_tasks", "standby_tasks", "warmup_tasks"), ()),
     }
     return streams_beat(group, member, 0, **(fields | values))
 
 
-def topology(version: int, *subtopologies: Any, epoch: int = 0) -> Any:
-    return wire.structure(_KEY, version, "Topology", epoch=epoch, subtopologies=subtopologies)
+def topology(*subtopologies: Any, epoch: int = 0) -> Any:
+    return {"epoch": epoch, "subtopologies": subtopologies}
 
 
-def subtopology(version: int, *sources: str, name: str = "0", **values: Any) -> Any:
-    return wire.structure(_KEY, version, "Subtopology", subtopology_id=name, source_topics=sources, **values)
+def subtopology(*sources: str, name: str = "0", **values: Any) -> Any:
+    return {"subtopology_id": name, "source_topics": sources, **values}
 
 
-def topic(
-    version: int, name: str, partitions: int = 0, replicas: int = 0, configs: Mapping[str, str] | None = None
-) -> Any:
+def topic(name: str, partitions: int = 0, replicas: int = 0, configs: Mapping[str, str] | None = None) -> Any:
     """An internal topic."""
-    pairs = tuple(
-        wire.structure(_KEY, version, "KeyValue", key=key, value=value)
-        for key, value in (configs or {}).items()
-    )
-    return wire.structure(
-        _KEY,
-        version,
-        "TopicInfo",
-        name=name,
-        partitions=partitions,
-        replication_factor=replicas,
-        topic_configs=pairs,
-    )
+    pairs = tuple({"key": key, "value": value} for key, value in (configs or {}).items())
+    return {"name": name, "partitions": partitions, "replication_factor": replicas, "topic_configs": pairs}

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from groupstorm.broker.apis import APIS, apis_of
-from groupstorm.broker.apis.classic_groups import heartbeat_response
+from groupstorm.broker.apis.members import heartbeat_response
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import ResponseTypes, request_type, response_types
 from groupstorm.protocol.codec.schemas import field_names

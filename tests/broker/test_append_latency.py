@@ -10,7 +10,7 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
 from tests.broker import wire
 from tests.broker.driver import Driver
-from tests.broker.wire import CONSUMER_GROUP_DESCRIBE, CONSUMER_GROUP_HEARTBEAT, milliseconds, structure
+from tests.broker.wire import CONSUMER_GROUP_DESCRIBE, CONSUMER_GROUP_HEARTBEAT, milliseconds
 
 LATENCY_MS = 40
 
@@ -43,7 +43,7 @@ def _described(driver: Driver) -> Any:
 
 
 def _committed(driver: Driver) -> int:
-    asked = structure(wire.OFFSET_FETCH, 7, "OffsetFetchRequestTopic", name="t", partition_indexes=(0,))
+    asked = {"name": "t", "partition_indexes": (0,)}
     answer = driver.ask(wire.OFFSET_FETCH, 7, group_id="g", topics=(asked,), require_stable=False)
     (topic,) = answer.topics
     offset: int = topic.partitions[0].committed_offset
@@ -64,16 +64,13 @@ def test_a_committed_offset_is_seen_when_it_is_written(driver: Driver) -> None:
     joined = _send_join(driver, "a")
     driver.advance(LATENCY_MS)
     assert joined in driver.answers
-    partition = structure(
-        wire.OFFSET_COMMIT,
-        9,
-        "OffsetCommitRequestPartition",
-        partition_index=0,
-        committed_offset=7,
-        committed_leader_epoch=-1,
-        committed_metadata=None,
-    )
-    topic = structure(wire.OFFSET_COMMIT, 9, "OffsetCommitRequestTopic", name="t", partitions=(partition,))
+    partition = {
+        "partition_index": 0,
+        "committed_offset": 7,
+        "committed_leader_epoch": -1,
+        "committed_metadata": None,
+    }
+    topic = {"name": "t", "partitions": (partition,)}
     commit = driver.send(
         wire.OFFSET_COMMIT,
         9,

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.cluster import Cluster
 from groupstorm.coordinator.errors import Error
-from groupstorm.problems import InputError
 from tests.broker import wire
 from tests.broker.asking import commit, create, fetch, join, list_offsets, metadata, produce
 from tests.broker.driver import PEER, Driver
@@ -112,12 +110,6 @@ def test_advertised_brokers_have_consecutive_ports() -> None:
     driver = Driver({"advertised.listeners": "kafka.test:7000"}, {}, brokers=2)
     answer = driver.ask(wire.METADATA, 9, topics=())
     assert [(one.host, one.port) for one in answer.brokers] == [("kafka.test", 7000), ("kafka.test", 7001)]
-
-
-@pytest.mark.parametrize(("brokers", "release"), [(0, "4.x"), (101, "4.x"), (1, "0.8")])
-def test_clusters_and_releases_that_are_refused(brokers: int, release: str) -> None:
-    with pytest.raises(InputError, match="expected"):
-        make_broker({}, {}, brokers, release)
 
 
 #: The levels of the features of a cluster of Kafka 4.4.0.

@@ -20,7 +20,7 @@ from tests.waiting import wait_until
 
 def join(group: str, correlation_id: int = 1, member_id: str = "") -> bytes:
     """JoinGroup 3: it needs no second request for a member id."""
-    protocol = wire.structure(wire.JOIN_GROUP, 3, "JoinGroupRequestProtocol", name="range", metadata=b"")
+    protocol = {"name": "range", "metadata": b""}
     body: dict[str, Any] = {
         "group_id": group,
         "session_timeout": milliseconds(10_000),
@@ -155,10 +155,8 @@ def test_a_client_that_goes_while_its_join_is_parked_stays_a_member(
 
 
 def produce(acks: int, partition: int = 0, correlation_id: int = 1) -> bytes:
-    data = wire.structure(
-        wire.PRODUCE, 8, "PartitionProduceData", index=partition, records=wire.batch([b"value"])
-    )
-    topic = wire.structure(wire.PRODUCE, 8, "TopicProduceData", name="orders", partition_data=(data,))
+    data = {"index": partition, "records": wire.batch([b"value"])}
+    topic = {"name": "orders", "partition_data": (data,)}
     return framed(
         request(
             wire.PRODUCE,

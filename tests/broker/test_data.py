@@ -52,14 +52,14 @@ class Kept(Driver):
     """A driver that keeps the changes of its broker, and can restart the broker from them."""
 
     def __init__(self, changes: list[Change] | None = None, now_ms: int = 1_700_000_000_000) -> None:
-        super().__init__(OPTIONS, {} if changes else {"orders": 3})
-        if changes is not None:
-            self.broker = make_broker(OPTIONS, {}, journal=changes, now_ms=now_ms)
+        super().__init__(OPTIONS, {"orders": 3})
         self.now_ms = now_ms
+        if changes is not None:
+            self.restart(changes)
         self.kept: list[Change] = list(self.broker.snapshot())
 
     def collect(self, effects: Any) -> None:
-        self.kept += decode(encode(effects.changes))[0]
+        self.kept += effects.changes
         super().collect(effects)
 
     def restarted(self, after_ms: int = 0) -> Kept:
@@ -110,9 +110,7 @@ def test_groups_are_there_again_with_their_members_and_offsets(again: Any) -> No
     driver.advance(0)
     member_id = driver.answers[connection].member_id
     own = {"group_id": "g", "generation_id": 1, "member_id": member_id}
-    plan = wire.structure(
-        wire.SYNC_GROUP, 3, "SyncGroupRequestAssignment", member_id=member_id, assignment=b"plan"
-    )
+    plan = {"member_id": member_id, "assignment": b"plan"}
     driver.ask(wire.SYNC_GROUP, 3, assignments=(plan,), **own)
     commit(driver, 8, 0, generation_id_or_member_epoch=1, member_id=member_id)
     commit(driver, 8, 2, group_id="other")
@@ -173,9 +171,8 @@ def test_a_restart_writes_the_markers_of_a_transaction_that_has_ended(again: Any
 
 
 def test_fewer_brokers_than_before_share_what_there_is() -> None:
-    before = make_broker(OPTIONS, {"orders": 3}, brokers=3)
-    driver = Driver(OPTIONS)
-    driver.broker = make_broker(OPTIONS, {}, brokers=2, journal=list(before.snapshot()))
+    driver = Driver(OPTIONS, {"orders": 3}, brokers=3)
+    driver.restart(brokers=2)
     (topic,) = driver.ask(wire.METADATA, 4, topics=None).topics
     assert [one.leader_id for one in topic.partitions] == [1, 2, 1]
 
@@ -330,9 +327,7 @@ def test_a_tail_that_is_no_whole_frame_is_cut_off_with_one_line(tmp_path: Path) 
 
 
 def committed(client: RawClient, group: str) -> int:
-    topic = wire.structure(
-        wire.OFFSET_FETCH, 7, "OffsetFetchRequestTopic", name="orders", partition_indexes=(0,)
-    )
+    topic = {"name": "orders", "partition_indexes": (0,)}
     answer = client.ask(wire.OFFSET_FETCH, 7, group_id=group, topics=(topic,))
     return int(answer.topics[0].partitions[0].committed_offset)
 
@@ -342,17 +337,8 @@ def commit_one(client: RawClient, offset: int) -> None:
 
 
 def try_commit(client: RawClient, offset: int) -> Error:
-    partition = wire.structure(
-        wire.OFFSET_COMMIT,
-        8,
-        "OffsetCommitRequestPartition",
-        partition_index=0,
-        committed_offset=offset,
-        committed_leader_epoch=-1,
-    )
-    topic = wire.structure(
-        wire.OFFSET_COMMIT, 8, "OffsetCommitRequestTopic", name="orders", partitions=(partition,)
-    )
+    partition = {"partition_index": 0, "committed_offset": offset, "committed_leader_epoch": -1}
+    topic = {"name": "orders", "partitions": (partition,)}
     fields: dict[str, Any] = {"group_id": "g", "generation_id_or_member_epoch": -1, "member_id": ""}
     answer = client.ask(wire.OFFSET_COMMIT, 8, topics=(topic,), **fields)
     return Error(answer.topics[0].partitions[0].error_code)
@@ -375,7 +361,10 @@ def test_a_commit_that_cannot_be_kept_is_refused_and_ends_the_process(
         assert error is Error.NOT_COORDINATOR
         _, log = outcome_of(process, DEADLINE_S)
         assert process.returncode == ExitCode.OUTPUT
-        assert "cannot be written: File too large" in log.splitlines()[-1]
+        assert log.splitlines()[-1] == (
+            f"groupstorm: --data {tmp_path / 'data'}: cannot be written: File too large: "
+            "the broker has ended; the journal holds all that was answered"
+        )
     assert 0 < answered < 900
     with serving(*data) as (_, address), RawClient(address) as client:
         assert committed(client, "g") == answered

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from groupstorm.broker.assembly import make_broker
 from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
 from groupstorm.coordinator.config_options import ConfigError
 from groupstorm.coordinator.errors import Error
@@ -51,14 +50,7 @@ def test_no_names_and_an_empty_list_of_names_ask_for_all(
 def test_documentation_is_told_to_those_who_ask() -> None:
     driver = Driver(topics={"orders": 1})
     for kind, name in ((TOPIC, "orders"), (BROKER, "1"), (GROUP, "readers")):
-        resource = wire.structure(
-            wire.DESCRIBE_CONFIGS,
-            4,
-            "DescribeConfigsResource",
-            resource_type=kind,
-            resource_name=name,
-            configuration_keys=None,
-        )
+        resource = {"resource_type": kind, "resource_name": name, "configuration_keys": None}
         for asks in (True, False):
             answer = driver.ask(wire.DESCRIBE_CONFIGS, 4, resources=(resource,), include_documentation=asks)
             bare = {one.name for one in answer.results[0].configs if not one.documentation}
@@ -128,9 +120,8 @@ def test_settings_that_do_nothing_are_kept_over_a_restart(driver: Driver) -> Non
     assert alter_configs(driver, 1, wrong, kind=BROKER, name="1") is Error.INVALID_REQUEST
     rack = ("broker.rack", SET, "a")
     assert alter_configs(driver, 1, rack, kind=BROKER, name="1") is Error.INVALID_REQUEST
-    again = Driver()
-    again.broker = make_broker({}, {}, journal=list(driver.broker.snapshot()), now_ms=again.now_ms)
-    found = by_name(describe_configs(again, 4, BROKER, "1"))
+    driver.restart()
+    found = by_name(describe_configs(driver, 4, BROKER, "1"))
     assert [(one.value, one.source) for one in found["log.cleaner.threads"].synonyms] == [("2", 3), ("1", 5)]
     secret = found["plugin.secret"]
     assert (secret.value, secret.is_sensitive, secret.config_source) == (None, True, 2)
@@ -147,10 +138,8 @@ def test_an_empty_cleanup_policy_keeps_all_records(driver: Driver) -> None:
     (topic,) = driver.broker.state.topics
     (log,) = topic.partitions
     assert (log.start_offset, log.end_offset) == (0, 1)
-    partition = wire.structure(wire.DELETE_RECORDS, 2, "DeleteRecordsPartition", partition_index=0, offset=1)
-    asked = wire.structure(
-        wire.DELETE_RECORDS, 2, "DeleteRecordsTopic", name="orders", partitions=(partition,)
-    )
+    partition = {"partition_index": 0, "offset": 1}
+    asked = {"name": "orders", "partitions": (partition,)}
     (answer,) = driver.ask(wire.DELETE_RECORDS, 2, topics=(asked,)).topics
     assert answer.partitions[0].error_code == Error.NONE
 
@@ -167,14 +156,9 @@ def test_an_empty_cleanup_policy_keeps_all_records(driver: Driver) -> None:
 def test_quota_entities_are_answered_in_the_order_of_kafkas_map(
     driver: Driver, asked: tuple[str, ...], answered: list[str]
 ) -> None:
-    def make(kind: str, **values: Any) -> Any:
-        return wire.structure(wire.ALTER_QUOTAS, 1, kind, **values)
-
-    op = make("OpData", key="producer_byte_rate", value=1000.0, remove=False)
-    entity = tuple(make("EntityData", entity_type=kind, entity_name="1") for kind in asked)
-    (entry,) = driver.ask(
-        wire.ALTER_QUOTAS, 1, entries=(make("EntryData", entity=entity, ops=(op,)),)
-    ).entries
+    op = {"key": "producer_byte_rate", "value": 1000.0, "remove": False}
+    entity = tuple({"entity_type": kind, "entity_name": "1"} for kind in asked)
+    (entry,) = driver.ask(wire.ALTER_QUOTAS, 1, entries=({"entity": entity, "ops": (op,)},)).entries
     assert [part.entity_type for part in entry.entity] == answered
 
 

@@ -19,7 +19,7 @@ ERROR = Error.REQUEST_TIMED_OUT
 
 
 def describe_topic(driver: Driver, version: int) -> Any:
-    topic = wire.structure(wire.DESCRIBE_TOPIC_PARTITIONS, version, "TopicRequest", name="orders")
+    topic = {"name": "orders"}
     return driver.ask(wire.DESCRIBE_TOPIC_PARTITIONS, version, topics=(topic,), response_partition_limit=2)
 
 

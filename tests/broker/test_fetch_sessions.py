@@ -14,7 +14,7 @@ from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.asking import delete_topics, list_offsets, produce, topic_id
 from tests.broker.driver import Driver
-from tests.broker.wire import milliseconds, structure
+from tests.broker.wire import milliseconds
 
 
 class Consumer:
@@ -41,19 +41,16 @@ class Consumer:
     def ask(self, offsets: dict[int, int], forget: tuple[int, ...] = (), **more: Any) -> Any:
         named = {"topic": "orders", "topic_id": topic_id(self.driver)}
         partitions = tuple(
-            structure(
-                wire.FETCH,
-                self.version,
-                "FetchPartition",
-                partition=partition,
-                fetch_offset=offset,
-                partition_max_bytes=1_000_000,
-                current_leader_epoch=-1,
-            )
+            {
+                "partition": partition,
+                "fetch_offset": offset,
+                "partition_max_bytes": 1_000_000,
+                "current_leader_epoch": -1,
+            }
             for partition, offset in offsets.items()
         )
-        topics = (structure(wire.FETCH, self.version, "FetchTopic", partitions=partitions, **named),)
-        forgotten = (structure(wire.FETCH, self.version, "ForgottenTopic", partitions=forget, **named),)
+        topics = ({"partitions": partitions, **named},)
+        forgotten = ({"partitions": forget, **named},)
         fields = {
             "replica_id": -1,
             "max_wait": milliseconds(0),

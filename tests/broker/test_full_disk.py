@@ -27,9 +27,9 @@ from groupstorm.trace.reader import read_rows
 from tests.broker import wire
 from tests.broker.full_disk import on_small_disk
 from tests.broker.test_connections import join
-from tests.broker.test_data import commit_one, try_commit
+from tests.broker.test_data import commit_one
 from tests.broker.test_serve import DEADLINE_S
-from tests.broker.wire import RawClient, structure
+from tests.broker.wire import RawClient
 from tests.command import ROOT
 from tests.processes import killed_after, last_lines, next_line, outcome_of, run_process
 from tests.testing.members import AT_ONCE, RawMember
@@ -122,23 +122,6 @@ def test_the_broker_serves_on_without_a_log_that_cannot_be_written(tmp_path: Pat
 
 
 @pytest.mark.slow
-def test_a_journal_that_cannot_be_written_ends_the_broker(tmp_path: Path) -> None:
-    disk = tmp_path / "disk"
-    options = ("--topic", "orders:1", "--data", str(disk / "data"))
-    with serving_on_small_disk(disk, "16k", *options) as (process, address), RawClient(address) as client:
-        while (error := try_commit(client, 1)) is Error.NONE:
-            pass
-        assert error is Error.NOT_COORDINATOR
-        _, log = outcome_of(process, DEADLINE_S)
-    assert process.returncode == ExitCode.OUTPUT
-    assert "Traceback" not in log
-    assert log.splitlines()[-1] == (
-        f"groupstorm: --data {disk / 'data'}: cannot be written: No space left on device: "
-        "the broker has ended; the journal holds all that was answered"
-    )
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(("data", "expected"), [("disk", "cannot be used"), ("disk/data", "cannot be used")])
 def test_a_disk_that_is_read_only_is_refused_with_one_line(tmp_path: Path, data: str, expected: str) -> None:
     (tmp_path / "disk").mkdir()
@@ -154,8 +137,8 @@ def test_a_disk_that_is_read_only_is_refused_with_one_line(tmp_path: Path, data:
 def test_a_record_that_cannot_be_kept_is_a_storage_error(tmp_path: Path) -> None:
     disk = tmp_path / "disk"
     options = ("--topic", "orders:1", "--data", str(disk / "data"))
-    data = structure(wire.PRODUCE, 9, "PartitionProduceData", index=0, records=wire.batch([b"a"]))
-    topic = structure(wire.PRODUCE, 9, "TopicProduceData", name="orders", partition_data=(data,))
+    data = {"index": 0, "records": wire.batch([b"a"])}
+    topic = {"name": "orders", "partition_data": (data,)}
     error = Error.NONE
     with serving_on_small_disk(disk, "16k", *options) as (_, address), RawClient(address) as client:
         while error is Error.NONE:

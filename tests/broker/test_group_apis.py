@@ -9,7 +9,6 @@ from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.asking import commit
 from tests.broker.driver import Driver
-from tests.broker.wire import structure
 
 
 def test_an_unknown_partition_is_refused_before_the_coordinator_is_asked(driver: Driver) -> None:
@@ -21,10 +20,8 @@ def test_an_unknown_partition_is_refused_before_the_coordinator_is_asked(driver:
 
 def test_offset_fetch_10_answers_unknown_topic_ids(driver: Driver) -> None:
     unknown = uuid.UUID(int=5)
-    topic = structure(
-        wire.OFFSET_FETCH, 10, "OffsetFetchRequestTopics", topic_id=unknown, partition_indexes=(4,)
-    )
-    group = structure(wire.OFFSET_FETCH, 10, "OffsetFetchRequestGroup", group_id="g", topics=(topic,))
+    topic = {"topic_id": unknown, "partition_indexes": (4,)}
+    group = {"group_id": "g", "topics": (topic,)}
     (answered,) = driver.ask(wire.OFFSET_FETCH, 10, groups=(group,)).groups[0].topics
     assert answered.topic_id == unknown
     assert [(one.partition_index, one.error_code) for one in answered.partitions] == [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groupstorm.broker.apis import APIS
-from groupstorm.broker.decoding import Decoder
+from groupstorm.broker.requests import Decoder
 from groupstorm.protocol.codec import CodecError
 from tests.broker import wire
 from tests.broker.asking import fetch, fetch_fields, produce
@@ -57,7 +57,7 @@ def test_an_empty_answer_has_the_present_offsets(driver: Driver, isolation_level
 
 def test_an_empty_answer_is_that_of_the_partitions_that_were_asked_for(driver: Driver) -> None:
     for version in (4, 11):
-        fields = fetch_fields(driver, version, 0, max_wait_ms=500)
+        fields = fetch_fields(driver, 0, max_wait_ms=500)
         waiting = [driver.send(wire.FETCH, version, **fields) for _ in range(2)]
         driver.advance(500)
         for one in waiting:

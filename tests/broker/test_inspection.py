@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from groupstorm.broker.assembly import make_broker
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.asking import alter_configs, metadata, produce
 from tests.broker.driver import Driver
+from tests.broker.test_cluster import FINALIZED
 from tests.broker.transactional import TransactionalProducer
 
 GROUP, SET = 32, 0
@@ -34,17 +34,7 @@ def test_the_features_are_those_of_kafka(driver: Driver) -> None:
         "streams.version": (0, 1),
         "transaction.version": (0, 2),
     }
-    for version in (3, 4):
-        answer = driver.ask(wire.API_VERSIONS, version, **client)
-        levels = {one.name: one.max_version_level for one in answer.finalized_features}
-        assert levels == {
-            "eligible.leader.replicas.version": 1,
-            "group.version": 1,
-            "metadata.version": 33,
-            "share.version": 2,
-            "streams.version": 1,
-            "transaction.version": 2,
-        }
+    assert {one.name: one.max_version_level for one in answer.finalized_features} == FINALIZED
     assert [one.name for one in driver.ask(wire.API_VERSIONS, 3, **client).supported_features] == [
         "metadata.version"
     ]
@@ -73,8 +63,7 @@ DOWN = (
 def test_updates_of_features(
     driver: Driver, feature: str, level: int, upgrade: int, problem: str | None
 ) -> None:
-    fields = {"feature": feature, "max_version_level": level, "upgrade_type": upgrade}
-    asked = wire.structure(wire.UPDATE_FEATURES, 2, "FeatureUpdateKey", **fields)
+    asked = {"feature": feature, "max_version_level": level, "upgrade_type": upgrade}
     answer = driver.ask(wire.UPDATE_FEATURES, 2, feature_updates=(asked,))
     if problem is None:
         assert (answer.error_code, answer.error_message) == (Error.NONE, None)
@@ -96,10 +85,7 @@ def test_log_dirs_hold_the_bytes_of_the_partitions_that_the_broker_has() -> None
     found = [(one.partition_index, one.partition_size) for one in topic.partitions]
     assert found == [(0, len(data))]
     names = ("orders", "none")
-    asked = [
-        wire.structure(wire.DESCRIBE_LOG_DIRS, 4, "DescribableLogDirTopic", topic=name, partitions=(0, 1, 7))
-        for name in names
-    ]
+    asked = [{"topic": name, "partitions": (0, 1, 7)} for name in names]
     (folder,) = driver.ask(wire.DESCRIBE_LOG_DIRS, 4, topics=tuple(asked)).results
     assert [(one.name, len(one.partitions)) for one in folder.topics] == [("orders", 1)]
 
@@ -126,9 +112,7 @@ def test_producers_of_a_partition_and_their_open_transactions(driver: Driver) ->
     produce(driver, 8, records=wire.batch([b"a"], producer_id=7, epoch=3, sequence=4))
 
     def described(name: str) -> Any:
-        asked = wire.structure(
-            wire.DESCRIBE_PRODUCERS, 0, "TopicRequest", name=name, partition_indexes=(0, 9)
-        )
+        asked = {"name": name, "partition_indexes": (0, 9)}
         (topic,) = driver.ask(wire.DESCRIBE_PRODUCERS, 0, topics=(asked,)).topics
         return topic.partitions
 
@@ -200,10 +184,8 @@ def test_reassignments(
 
 
 def reassign(driver: Driver, name: str, index: int, replicas: Any, **more: Any) -> Any:
-    one = wire.structure(
-        wire.ALTER_REASSIGNMENTS, 1, "ReassignablePartition", partition_index=index, replicas=replicas
-    )
-    asked = wire.structure(wire.ALTER_REASSIGNMENTS, 1, "ReassignableTopic", name=name, partitions=(one,))
+    one = {"partition_index": index, "replicas": replicas}
+    asked = {"name": name, "partitions": (one,)}
     more = {"allow_replication_factor_change": True, **more}
     return driver.ask(wire.ALTER_REASSIGNMENTS, 1, topics=(asked,), **more)
 
@@ -211,7 +193,7 @@ def reassign(driver: Driver, name: str, index: int, replicas: Any, **more: Any) 
 def test_a_reassigned_partition_has_its_new_leader_at_once_and_over_a_restart() -> None:
     driver = Driver(topics={"orders": 1}, brokers=2)
     assert reassign(driver, "orders", 0, (2, 1)).responses[0].partitions[0].error_code == Error.NONE
-    driver.broker = make_broker({}, {}, brokers=2, journal=list(driver.broker.snapshot()))
+    driver.restart()
     for node in (1, 2):
         (topic,) = driver.ask(wire.METADATA, 8, topics=None).topics
         (partition,) = topic.partitions
@@ -226,10 +208,7 @@ def test_a_reassigned_partition_has_its_new_leader_at_once_and_over_a_restart() 
 
 def test_no_partition_needs_an_election(driver: Driver) -> None:
     def elect(election_type: int, *topics: str) -> Any:
-        asked = tuple(
-            wire.structure(wire.ELECT_LEADERS, 2, "TopicPartitions", topic=topic, partitions=(0, 9))
-            for topic in topics
-        )
+        asked = tuple({"topic": topic, "partitions": (0, 9)} for topic in topics)
         return driver.ask(wire.ELECT_LEADERS, 2, election_type=election_type, topic_partitions=asked or None)
 
     orders, none = elect(0, "orders", "none").replica_election_results
@@ -245,10 +224,8 @@ def test_no_partition_needs_an_election(driver: Driver) -> None:
 
 def test_the_controller_is_the_quorum() -> None:
     driver = Driver(brokers=3)
-    one = wire.structure(wire.DESCRIBE_QUORUM, 2, "PartitionData", partition_index=0)
-    asked = wire.structure(
-        wire.DESCRIBE_QUORUM, 2, "TopicData", topic_name="__cluster_metadata", partitions=(one,)
-    )
+    one = {"partition_index": 0}
+    asked = {"topic_name": "__cluster_metadata", "partitions": (one,)}
     answer = driver.ask(wire.DESCRIBE_QUORUM, 2, topics=(asked,))
     (partition,) = answer.topics[0].partitions
     assert (partition.error_code, partition.leader_id) == (Error.NONE, 1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import resource
-import struct
 from typing import Any
 
 import pytest
@@ -12,8 +11,9 @@ import pytest
 from groupstorm.broker.embedded import EmbeddedBroker
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
+from tests.broker.crowd.clients import Client, connect
 from tests.broker.test_connections import is_serving
-from tests.broker.wire import framed, milliseconds, request, structure
+from tests.broker.wire import milliseconds
 
 IDLE = 5_000
 MEMBERS = 2_000
@@ -32,37 +32,10 @@ def open_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
-class Client:
-    """One connection of many."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self._reader = reader
-        self.writer = writer
-
-    @classmethod
-    async def connected(cls, broker: EmbeddedBroker) -> Client:
-        return cls(*await asyncio.open_connection(broker.host, broker.port))
-
-    async def ask(self, api_key: int, version: int, **values: Any) -> Any:
-        self.writer.write(framed(request(api_key, version, 1, **values)))
-        (length,) = struct.unpack(">i", await self._reader.readexactly(4))
-        frame = await self._reader.readexactly(length)
-        return wire.parse_response(api_key, version, frame)[1]
-
-
-async def many(broker: EmbeddedBroker, count: int) -> list[Client]:
-    clients: list[Client] = []
-    while len(clients) < count:
-        clients += await asyncio.gather(
-            *(Client.connected(broker) for _ in range(min(500, count - len(clients))))
-        )
-    return clients
-
-
 async def test_others_are_served_beside_five_thousand_idle_connections() -> None:
     with EmbeddedBroker({}) as broker:
-        idle = await many(broker, IDLE)
-        one = await Client.connected(broker)
+        idle = await connect((broker.host, broker.port), IDLE)
+        one = await Client.connected((broker.host, broker.port))
         for _ in range(200):
             await one.ask(wire.API_VERSIONS, 0)
         assert is_serving(broker)
@@ -73,7 +46,7 @@ async def test_others_are_served_beside_five_thousand_idle_connections() -> None
 async def test_two_thousand_members_form_one_group() -> None:
     options = {"group.initial.rebalance.delay.ms": "3000", "group.max.session.timeout.ms": "600000"}
     with EmbeddedBroker(options) as broker:
-        clients = await many(broker, MEMBERS)
+        clients = await connect((broker.host, broker.port), MEMBERS)
         async with asyncio.timeout(DEADLINE_S):
             answers = await asyncio.gather(*(join(client) for client in clients))
             assert {one.error_code for one in answers} == {Error.NONE}
@@ -93,7 +66,7 @@ async def test_two_thousand_members_form_one_group() -> None:
 
 
 async def join(client: Client) -> Any:
-    protocol = structure(wire.JOIN_GROUP, 3, "JoinGroupRequestProtocol", name="range", metadata=b"m" * 200)
+    protocol = {"name": "range", "metadata": b"m" * 200}
     return await client.ask(
         wire.JOIN_GROUP,
         3,
@@ -108,11 +81,7 @@ async def join(client: Client) -> Any:
 
 async def sync(client: Client, joined: Any) -> Any:
     """The leader assigns to every member the member's own id."""
-    kind = "SyncGroupRequestAssignment"
-    plan = tuple(
-        structure(wire.SYNC_GROUP, 3, kind, member_id=one.member_id, assignment=one.member_id.encode())
-        for one in joined.members
-    )
+    plan = tuple({"member_id": one.member_id, "assignment": one.member_id.encode()} for one in joined.members)
     own = {"group_id": "g", "generation_id": joined.generation_id, "member_id": joined.member_id}
     return await client.ask(wire.SYNC_GROUP, 3, assignments=plan, **own)
 

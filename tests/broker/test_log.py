@@ -50,23 +50,13 @@ def test_reading_stops_before_the_limit_and_at_least_one_batch_comes_if_asked() 
 
 def test_the_oldest_batches_go_when_more_than_retention_is_kept() -> None:
     size = len(wire.batch([b"x"]))
-    log = PartitionLog(LogSettings(retention_bytes=2 * size))
+    log = PartitionLog(LogSettings({"retention.bytes": str(2 * size)}))
     for _ in range(5):
         append(log)
     assert (log.start_offset, log.end_offset, log.size_bytes) == (3, 5, 2 * size)
     assert [log.has_offset(offset) for offset in (2, 3, 5, 6)] == [False, True, True, False]
     append(log, size=500)
     assert (log.start_offset, log.end_offset) == (5, 6), "the last batch stays even if it is too large alone"
-
-
-def test_a_repeated_batch_of_an_idempotent_producer_is_not_written_again() -> None:
-    log = PartitionLog()
-    idempotent = {"producer_id": 7, "epoch": 0}
-    assert append(log, 2, sequence=0, **idempotent) == 0
-    assert append(log, 3, sequence=2, **idempotent) == 2
-    assert append(log, 2, sequence=0, **idempotent) == 0
-    assert append(log, 1, sequence=5, **idempotent) == 5
-    assert log.end_offset == 6
 
 
 def test_the_last_five_batches_of_a_producer_are_recognised_and_no_older_one() -> None:

@@ -22,17 +22,8 @@ def driver() -> Driver:
 
 
 def commit_of(topic_id: uuid.UUID, partition: int) -> Any:
-    one = wire.structure(
-        wire.TXN_OFFSET_COMMIT,
-        6,
-        "TxnOffsetCommitRequestPartition",
-        partition_index=partition,
-        committed_offset=3,
-        committed_metadata=None,
-    )
-    return wire.structure(
-        wire.TXN_OFFSET_COMMIT, 6, "TxnOffsetCommitRequestTopic", topic_id=topic_id, partitions=(one,)
-    )
+    one = {"partition_index": partition, "committed_offset": 3, "committed_metadata": None}
+    return {"topic_id": topic_id, "partitions": (one,)}
 
 
 def test_offsets_of_a_transaction_name_topics_by_id() -> None:

@@ -6,16 +6,15 @@ import pytest
 
 from groupstorm.broker.apis import APIS
 from groupstorm.broker.apis.api import Done, Wait
-from groupstorm.broker.delayed_fetches import DelayedFetches
 from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.log.records import Stamp, first_record_since, record_of_max_timestamp
+from groupstorm.broker.requests import DelayedFetches
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.asking import fetch, fetch_fields, list_offsets, produce, versions
 from tests.broker.driver import Driver
 from tests.broker.frames.harness import cpu_limit
 from tests.broker.frames.requests import packed_by_gzip
-from tests.broker.wire import structure
 
 
 @pytest.mark.parametrize("version", versions(wire.PRODUCE))
@@ -55,7 +54,7 @@ def test_the_first_batch_comes_even_if_it_exceeds_the_limits(driver: Driver) -> 
 
 
 def test_a_fetch_waits_for_data(driver: Driver) -> None:
-    waiting = driver.send(wire.FETCH, 12, **fetch_fields(driver, 12, 0, max_wait_ms=500))
+    waiting = driver.send(wire.FETCH, 12, **fetch_fields(driver, 0, max_wait_ms=500))
     driver.advance(100)
     assert waiting not in driver.answers
     produce(driver, 8)
@@ -64,9 +63,7 @@ def test_a_fetch_waits_for_data(driver: Driver) -> None:
 
 def test_a_fetch_waits_for_as_many_bytes_as_it_asks_for(driver: Driver) -> None:
     one_batch = len(wire.batch([b"value"]))
-    waiting = driver.send(
-        wire.FETCH, 12, **fetch_fields(driver, 12, 0, max_wait_ms=500, min_bytes=one_batch + 1)
-    )
+    waiting = driver.send(wire.FETCH, 12, **fetch_fields(driver, 0, max_wait_ms=500, min_bytes=one_batch + 1))
     produce(driver, 8)
     assert waiting not in driver.answers
     produce(driver, 8)
@@ -74,7 +71,7 @@ def test_a_fetch_waits_for_as_many_bytes_as_it_asks_for(driver: Driver) -> None:
 
 
 def test_a_fetch_waits_no_longer_than_it_says(driver: Driver) -> None:
-    waiting = driver.send(wire.FETCH, 12, **fetch_fields(driver, 12, 0, max_wait_ms=500))
+    waiting = driver.send(wire.FETCH, 12, **fetch_fields(driver, 0, max_wait_ms=500))
     driver.advance(499)
     assert waiting not in driver.answers
     driver.advance(1)
@@ -82,9 +79,9 @@ def test_a_fetch_waits_no_longer_than_it_says(driver: Driver) -> None:
 
 
 def test_a_fetch_of_a_partition_that_does_not_exist_is_answered_at_once(driver: Driver) -> None:
-    fields = fetch_fields(driver, 12, 0, max_wait_ms=500)
-    nowhere = structure(wire.FETCH, 12, "FetchPartition", partition=9)
-    topic = structure(wire.FETCH, 12, "FetchTopic", topic="orders", partitions=(nowhere,))
+    fields = fetch_fields(driver, 0, max_wait_ms=500)
+    nowhere = {"partition": 9}
+    topic = {"topic": "orders", "partitions": (nowhere,)}
     answer = driver.ask(wire.FETCH, 12, **(fields | {"topics": (topic,)}))
     assert answer.responses[0].partitions[0].error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -105,7 +102,7 @@ def test_the_deadline_of_an_answered_fetch_is_not_that_of_the_next_one() -> None
 
 
 def test_a_forgotten_fetch_is_not_answered(driver: Driver) -> None:
-    waiting = driver.send(wire.FETCH, 12, **fetch_fields(driver, 12, 0, max_wait_ms=500))
+    waiting = driver.send(wire.FETCH, 12, **fetch_fields(driver, 0, max_wait_ms=500))
     driver.broker.forget(waiting, driver.now_ms)
     produce(driver, 8)
     driver.advance(1000)

@@ -8,26 +8,16 @@ import pytest
 
 from groupstorm.broker.apis import APIS
 from groupstorm.broker.assembly import make_broker
-from groupstorm.broker.broker import Broker
-from groupstorm.broker.changes import Change
-from groupstorm.broker.journal import decode, encode
 from groupstorm.broker.quotas import Client, ClientQuotas, Windows
-from groupstorm.broker.security.scram import make_credential
-from groupstorm.broker.security.users import Credentials, Users
+from groupstorm.broker.security.users import Credentials, Users, make_credential
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
 from tests.broker import wire
-from tests.broker.asking import alter_configs, describe_configs, fetch, produce
+from tests.broker.asking import alter_configs, describe_configs, fetch, fetch_fields, produce, produce_fields
 from tests.broker.asking_all import ASKING
 from tests.broker.driver import Driver
 
 BROKER = 4
-
-
-def restarted(driver: Driver, options: dict[str, str] | None = None) -> Broker:
-    """A new broker, from the shortest journal of the present state."""
-    kept: list[Change] = decode(encode(driver.broker.snapshot()))[0]
-    return make_broker(options or {}, {}, journal=kept)
 
 
 AUTHORIZER = {
@@ -39,11 +29,8 @@ AUTHORIZER = {
 def set_quota(
     driver: Driver, key: str, value: float, kind: str = "user", name: str | None = "ANONYMOUS"
 ) -> Any:
-    def structure(structure_name: str, **values: Any) -> Any:
-        return wire.structure(wire.ALTER_QUOTAS, 1, structure_name, **values)
-
-    entity = (structure("EntityData", entity_type=kind, entity_name=name),)
-    entry = structure("EntryData", entity=entity, ops=(structure("OpData", key=key, value=value),))
+    entity = {"entity_type": kind, "entity_name": name}
+    entry = {"entity": (entity,), "ops": ({"key": key, "value": value},)}
     (answer,) = driver.ask(wire.ALTER_QUOTAS, 1, entries=(entry,), validate_only=False).entries
     assert answer.error_code == Error.NONE
 
@@ -54,7 +41,9 @@ def test_acls_credentials_quotas_and_settings_are_there_again() -> None:
         ASKING[api_key](driver, APIS[api_key].max_version)
     assert alter_configs(driver, 1, ("message.max.bytes", 0, "5000"), kind=BROKER, name="1") == Error.NONE
     assert alter_configs(driver, 1, ("log.retention.ms", 0, "7000"), kind=BROKER, name="") == Error.NONE
-    before, after = driver.broker.state, restarted(driver, AUTHORIZER).state
+    before = driver.broker.state
+    driver.restart()
+    after = driver.broker.state
     assert len(after.acls) == 1
     assert list(after.acls) == list(before.acls)
     assert list(after.credentials.altered) == list(before.credentials.altered) != []
@@ -72,7 +61,8 @@ def test_what_was_deleted_does_not_come_back() -> None:
     assert len(deleted.filter_results[0].matching_acls) == 1
     alter_configs(driver, 1, ("message.max.bytes", 0, "5000"), kind=BROKER, name="1")
     alter_configs(driver, 1, ("message.max.bytes", 1, None), kind=BROKER, name="1")
-    after = restarted(driver, AUTHORIZER).state
+    driver.restart()
+    after = driver.broker.state
     assert list(after.acls) == []
     assert after.config.message_max_bytes == 1_048_588
 
@@ -80,7 +70,8 @@ def test_what_was_deleted_does_not_come_back() -> None:
 def test_acls_wait_for_an_authorizer() -> None:
     driver = Driver(AUTHORIZER, {"orders": 1})
     ASKING[wire.CREATE_ACLS](driver, 3)
-    without = restarted(driver).state
+    driver.restart(options={})
+    without = driver.broker.state
     assert without.authorizer is None
     assert len(without.acls) == 1
 
@@ -127,20 +118,13 @@ def test_everybody_may_use_a_resource_without_acls_if_the_setting_says_so() -> N
 
 def throttle_ms(driver: Driver, **more: Any) -> int:
     """The time for which a produce is throttled; the connection is muted as long."""
-    connection = driver.send(wire.PRODUCE, 9, **(produce_fields() | more))
+    records = wire.batch([b"v" * 10_000])
+    connection = driver.send(wire.PRODUCE, 9, **produce_fields(driver, records=records, **more))
     muted_ms = driver.muted_ms.get(connection, 0)
     answer = driver.answers.get(connection)
     if answer is not None:
         assert answer.throttle_time == wire.milliseconds(muted_ms)
     return muted_ms
-
-
-def produce_fields() -> dict[str, Any]:
-    data = wire.structure(
-        wire.PRODUCE, 9, "PartitionProduceData", index=0, records=wire.batch([b"v" * 10_000])
-    )
-    topic = wire.structure(wire.PRODUCE, 9, "TopicProduceData", name="orders", partition_data=(data,))
-    return {"transactional_id": None, "acks": -1, "timeout": wire.milliseconds(1), "topic_data": (topic,)}
 
 
 def test_a_producer_above_its_quota_is_answered_at_once_and_muted() -> None:
@@ -166,7 +150,7 @@ def test_a_consumer_above_its_quota_gets_nothing_until_it_has_waited() -> None:
     records = fetch(driver, 12).records
     assert records
     assert len(records) < 15_000, "no more at once than the windows allow"
-    connection = driver.send(wire.FETCH, 12, **fetch_body())
+    connection = driver.send(wire.FETCH, 12, **fetch_fields(driver, 0, 0))
     answer = driver.answers[connection]
     assert answer.responses == ()
     assert answer.throttle_time == wire.milliseconds(driver.muted_ms[connection])
@@ -174,24 +158,16 @@ def test_a_consumer_above_its_quota_gets_nothing_until_it_has_waited() -> None:
     assert fetch(driver, 12).records
 
 
-def fetch_body() -> dict[str, Any]:
-    limits = {"fetch_offset": 0, "current_leader_epoch": -1, "partition_max_bytes": 1_000_000}
-    partition = wire.structure(wire.FETCH, 12, "FetchPartition", partition=0, **limits)
-    topic = wire.structure(wire.FETCH, 12, "FetchTopic", topic="orders", partitions=(partition,))
-    whole = {"max_wait": wire.milliseconds(0), "min_bytes": 1, "max_bytes": 1_000_000}
-    return {"replica_id": -1, "session_epoch": -1, "topics": (topic,), **whole}
-
-
 def test_a_throttled_fetch_begins_no_session_and_keeps_one() -> None:
     driver = Driver(topics={"orders": 1})
     throttle_ms(driver)
-    opened = driver.ask(wire.FETCH, 12, **(fetch_body() | {"session_epoch": 0}))
+    opened = driver.ask(wire.FETCH, 12, **fetch_fields(driver, 0, 0, session_epoch=0))
     assert opened.session_id != 0
     set_quota(driver, "consumer_byte_rate", 1.0)
-    new = driver.ask(wire.FETCH, 12, **(fetch_body() | {"session_epoch": 0}))
+    new = driver.ask(wire.FETCH, 12, **fetch_fields(driver, 0, 0, session_epoch=0))
     assert (new.session_id, new.responses, new.error_code) == (0, (), Error.NONE)
     going_on = {"session_id": opened.session_id, "session_epoch": 1, "forgotten_topics_data": ()}
-    kept = driver.ask(wire.FETCH, 12, **(fetch_body() | going_on))
+    kept = driver.ask(wire.FETCH, 12, **fetch_fields(driver, 0, 0, **going_on))
     assert (kept.session_id, kept.responses, kept.error_code) == (opened.session_id, (), Error.NONE)
 
 

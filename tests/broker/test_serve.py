@@ -135,6 +135,7 @@ def refusal(*arguments: str) -> str:
         (("--set", "num.partitions"), "--set num.partitions: expected KAFKA.OPTION=VALUE"),
         (("--set", "num.partitions=x"), "num.partitions=x: expected an integer"),
         (("--brokers", "0"), "0 brokers: expected 1 to 100"),
+        (("--brokers", "101"), "101 brokers: expected 1 to 100"),
         (("--port", "65535", "--brokers", "2"), "--port 65535: expected a port from 0"),
         (("--as-version", "1.0"), "version 1.0 of Kafka: expected one of 2.8, 3.9, 4.x"),
         (("--port", "70000"), "--port 70000: expected a port from 0 to 65535"),

@@ -62,13 +62,6 @@ def test_wrong_settings_are_named_with_what_was_expected(name: str, value: str, 
     assert "\n" not in str(refused.value)
 
 
-def test_a_topic_that_kafka_would_refuse_is_refused() -> None:
-    with pytest.raises(InputError, match="topic 'a/b'"):
-        make_broker({}, {"a/b": 1})
-    with pytest.raises(InputError, match="1 partition or more"):
-        make_broker({}, {"a": 0})
-
-
 @pytest.mark.parametrize(
     ("host", "printed"),
     [

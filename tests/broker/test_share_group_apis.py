@@ -6,9 +6,6 @@ from typing import Any
 
 import pytest
 
-from groupstorm.broker.assembly import make_broker
-from groupstorm.broker.changes import Change
-from groupstorm.broker.journal import decode, encode
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.asking import alter_configs, describe_configs, join, topic_id
@@ -23,10 +20,8 @@ GROUP = 32
 class Members(Driver):
     """A broker with the topic t, and members that send heartbeats to it."""
 
-    def __init__(self, journal: list[Change] | None = None, **options: str) -> None:
-        super().__init__(OPTIONS | options, {} if journal else {"t": 2})
-        if journal is not None:
-            self.broker = make_broker(OPTIONS, {}, journal=journal, now_ms=self.now_ms)
+    def __init__(self, **options: str) -> None:
+        super().__init__(OPTIONS | options, {"t": 2})
 
     def beat(self, member: str, epoch: int, *topics: str) -> Any:
         """The answer to a heartbeat, behind which the broker asks for share partitions."""
@@ -86,7 +81,7 @@ def test_errors_are_told(members: Members) -> None:
     assert (answer.error_code, answer.error_message) == (Error.GROUP_ID_NOT_FOUND, "Share group g not found.")
     (unknown,) = members.describe("h")
     assert (unknown.error_code, unknown.error_message) == (Error.GROUP_ID_NOT_FOUND, "Group h not found.")
-    members = Members(None, **{"message.max.bytes": "1000"})
+    members = Members(**{"message.max.bytes": "1000"})
     names = [f"topic-{number}" for number in range(200)]
     assert members.beat("a", 0, *names).error_code == Error.UNKNOWN_SERVER_ERROR
 
@@ -118,46 +113,27 @@ def test_a_restarted_broker_has_the_group_it_had(members: Members) -> None:
     members.beat("a", 0, "t")
     members.beat("a", 2)
     before = members.describe()
-    changes, _ = decode(encode(members.broker.snapshot()))
-    restarted = Members(changes)
-    assert restarted.describe() == before
-    assert partitions(restarted, restarted.beat("b", 0, "t")) is not None
-    assert restarted.beat("a", 3).error_code == Error.NONE
+    members.restart()
+    assert members.describe() == before
+    assert partitions(members, members.beat("b", 0, "t")) is not None
+    assert members.beat("a", 3).error_code == Error.NONE
 
 
 def offsets(members: Sharing, *groups: str, topics: object = None) -> Any:
-    asked = tuple(
-        wire.structure(
-            wire.DESCRIBE_SHARE_OFFSETS,
-            1,
-            "DescribeShareGroupOffsetsRequestGroup",
-            group_id=one,
-            topics=topics,
-        )
-        for one in groups or ("g",)
-    )
+    asked = tuple({"group_id": one, "topics": topics} for one in groups or ("g",))
     return members.ask(wire.DESCRIBE_SHARE_OFFSETS, 1, groups=asked).groups
 
 
 def alter(members: Sharing, group: str, *offsets: tuple[int, int], topic: str = "orders") -> Any:
     key = wire.ALTER_SHARE_OFFSETS
-    partitions = tuple(
-        wire.structure(
-            key, 0, "AlterShareGroupOffsetsRequestPartition", partition_index=number, start_offset=offset
-        )
-        for number, offset in offsets
-    )
-    asked = wire.structure(
-        key, 0, "AlterShareGroupOffsetsRequestTopic", topic_name=topic, partitions=partitions
-    )
+    partitions = tuple({"partition_index": number, "start_offset": offset} for number, offset in offsets)
+    asked = {"topic_name": topic, "partitions": partitions}
     return members.ask(key, 0, group_id=group, topics=(asked,))
 
 
 def delete(members: Sharing, *topics: str) -> Any:
     key = wire.DELETE_SHARE_OFFSETS
-    asked = tuple(
-        wire.structure(key, 0, "DeleteShareGroupOffsetsRequestTopic", topic_name=topic) for topic in topics
-    )
+    asked = tuple({"topic_name": topic} for topic in topics)
     return members.ask(key, 0, group_id="g", topics=asked)
 
 
@@ -187,13 +163,7 @@ def test_start_offsets_are_described_altered_and_deleted() -> None:
         Error.NONE,
         Error.UNKNOWN_TOPIC_OR_PARTITION,
     ]
-    topics = wire.structure(
-        wire.DESCRIBE_SHARE_OFFSETS,
-        1,
-        "DescribeShareGroupOffsetsRequestTopic",
-        topic_name="orders",
-        partitions=(0,),
-    )
+    topics = {"topic_name": "orders", "partitions": (0,)}
     assert rows(offsets(members, "g", topics=(topics,))[0]) == [("orders", 0, 1, 2)]
     deleted = delete(members, "orders", "none")
     assert [(one.topic_name, one.error_code) for one in deleted.responses] == [

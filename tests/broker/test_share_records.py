@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.broker.journal import decode, encode
-from groupstorm.broker.unfinished import WORK_PER_TURN
+from groupstorm.broker.requests import WORK_PER_TURN
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.asking import alter_configs, create, delete_records, delete_topics, fetch
@@ -157,8 +156,8 @@ def test_a_restarted_broker_knows_what_was_acknowledged(from_snapshot: bool) -> 
     assert sharing.fetch("a") == [(0, 2, 1)]
     assert sharing.acknowledge("a", (0, 0, RELEASE), (1, 1, ACCEPT)) == Error.NONE
     changes = [*sharing.broker.snapshot()] if from_snapshot else first + sharing.changes
-    restarted = Sharing(decode(encode(changes))[0])
-    assert restarted.fetch("b") == [(0, 0, 2), (2, 2, 1)]
+    sharing.restart(changes)
+    assert sharing.fetch("b") == [(0, 0, 2), (2, 2, 1)]
 
 
 def test_rejected_records_go_to_the_dead_letter_queue(sharing: Sharing) -> None:

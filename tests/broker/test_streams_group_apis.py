@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 
-from groupstorm.broker.assembly import make_broker
-from groupstorm.broker.changes import Change
-from groupstorm.broker.journal import decode, encode
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.asking import alter_configs, create_partitions, describe_configs
@@ -32,16 +29,14 @@ MISSING = f"Internal topics are missing: {CHANGELOG}"
 class Members(Driver):
     """A broker with the topic t, and members that send heartbeats to it."""
 
-    def __init__(self, journal: list[Change] | None = None, **options: str) -> None:
-        super().__init__(OPTIONS | options, {} if journal else {"t": 2})
-        if journal is not None:
-            self.broker = make_broker(OPTIONS, {}, journal=journal, now_ms=self.now_ms)
+    def __init__(self, **options: str) -> None:
+        super().__init__(OPTIONS | options, {"t": 2})
 
     def beat(self, member: str, epoch: int, **values: Any) -> Any:
         return self.ask(STREAMS_GROUP_HEARTBEAT, 1, **streams_beat("g", member, epoch, **values))
 
     def join(self, member: str, **values: Any) -> Any:
-        return self.ask(STREAMS_GROUP_HEARTBEAT, 1, **streams_join(1, "g", "t", member=member, **values))
+        return self.ask(STREAMS_GROUP_HEARTBEAT, 1, **streams_join("g", "t", member=member, **values))
 
     def describe(self) -> Any:
         return self.ask(STREAMS_GROUP_DESCRIBE, 1, group_ids=("g",)).groups[0]
@@ -70,8 +65,8 @@ def test_the_changelog_is_made_behind_the_first_answer(members: Members) -> None
 
 
 def test_a_topic_that_cannot_be_made_is_left_alone_for_two_intervals(members: Members) -> None:
-    changelog = topic(1, CHANGELOG, replicas=2)
-    wanted = topology(1, subtopology(1, "t", state_changelog_topics=(changelog,)))
+    changelog = topic(CHANGELOG, replicas=2)
+    wanted = topology(subtopology("t", state_changelog_topics=(changelog,)))
     details = [members.join("a", topology=wanted).status[0].status_detail]
     for after_ms in (0, 2 * HEARTBEAT_MS - 1, 1, 0):
         members.advance(after_ms)
@@ -85,7 +80,7 @@ def test_a_topic_that_cannot_be_made_is_left_alone_for_two_intervals(members: Me
 
 
 def test_topics_that_grow_give_more_tasks(members: Members) -> None:
-    stateless = topology(1, subtopology(1, "t"))
+    stateless = topology(subtopology("t"))
     assert tasks(members.join("a", topology=stateless)) == {"0": [0, 1]}
     create_partitions(members, 3, 3, "t")
     assert tasks(members.beat("a", 2)) == {"0": [0, 1, 2]}
@@ -95,7 +90,7 @@ def test_a_topology_that_no_record_can_hold_never_reaches_the_coordinator() -> N
     """The coordinator would refuse it in the same way, after it has worked through it."""
     options: dict[str, Any] = {"message.max.bytes": "1000"}
     members = Members(**options)
-    answer = members.join("a", topology=topology(1, subtopology(1, *(f"topic-{n}" for n in range(200)))))
+    answer = members.join("a", topology=topology(subtopology(*(f"topic-{n}" for n in range(200)))))
     assert answer.error_code == Error.UNKNOWN_SERVER_ERROR
     assert members.describe().error_code == Error.GROUP_ID_NOT_FOUND
     assert members.events == []
@@ -118,16 +113,15 @@ def test_a_restarted_broker_has_the_group_it_had(members: Members) -> None:
     members.join("b")
     members.beat("a", 2, instance_id="i")
     before = members.describe()
-    changes, _ = decode(encode(members.broker.snapshot()))
-    restarted = Members(changes)
-    assert replace(restarted.describe(), topology=None) == replace(before, topology=None)
+    members.restart()
+    assert replace(members.describe(), topology=None) == replace(before, topology=None)
     epoch = next(one.member_epoch for one in before.members if one.member_id == "b")
-    answer = restarted.beat("b", epoch)
+    answer = members.beat("b", epoch)
     assert answer.error_code == Error.NONE
     owned = {"active_tasks": (), "standby_tasks": (), "warmup_tasks": ()}
     for _ in range(3):
         for member, instance in (("a", "i"), ("b", None)):
-            at = next(one.member_epoch for one in restarted.describe().members if one.member_id == member)
-            restarted.beat(member, at, instance_id=instance, **owned)
-    standby = [one.target_assignment.standby_tasks for one in restarted.describe().members]
+            at = next(one.member_epoch for one in members.describe().members if one.member_id == member)
+            members.beat(member, at, instance_id=instance, **owned)
+    standby = [one.target_assignment.standby_tasks for one in members.describe().members]
     assert sorted(number for tasks in standby for one in tasks for number in one.partitions) == [0, 1]

@@ -12,7 +12,6 @@ from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.asking import create, metadata, topic_id, versions
 from tests.broker.driver import Driver
-from tests.broker.wire import structure
 
 INT32_MIN = -(2**31)
 
@@ -154,12 +153,7 @@ def test_a_name_twice_in_one_request_and_names_that_collide(driver: Driver) -> N
     ],
 )
 def test_assignments_of_replicas(driver: Driver, placed: Any, more: dict[str, int], error: Error) -> None:
-    assignments = tuple(
-        structure(
-            wire.CREATE_TOPICS, 5, "CreatableReplicaAssignment", partition_index=index, broker_ids=brokers
-        )
-        for index, brokers in placed
-    )
+    assignments = tuple({"partition_index": index, "broker_ids": brokers} for index, brokers in placed)
     fields: dict[str, Any] = {"partitions": -1, "replication_factor": -1, "assignments": assignments, **more}
     assert create(driver, 5, "new", **fields)[0].error_code == error
 

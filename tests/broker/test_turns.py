@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from groupstorm.broker.apis import APIS
-from groupstorm.broker.unfinished import WORK_PER_TURN
+from groupstorm.broker.requests import WORK_PER_TURN
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import (
     CodecError,
@@ -24,20 +24,19 @@ from groupstorm.turns import at_once
 from tests.broker import wire
 from tests.broker.asking import alter_configs, create, join, metadata, produce, topic_id
 from tests.broker.driver import Driver
-from tests.broker.long_requests import FIND_COORDINATOR_KEYS, LONG, MANY
+from tests.broker.long_requests import FIND_COORDINATOR_KEYS, LONG, MANY, send_long
 from tests.broker.random_messages import random_message
 from tests.broker.share_members import GROUP
 from tests.broker.streams_members import streams_join, subtopology, topology
-from tests.broker.wire import milliseconds, structure
+from tests.broker.wire import milliseconds
 from tests.soaking import one_in
 
 
 @pytest.mark.parametrize("api", one_in(3, LONG))
 def test_another_client_is_answered_between_the_turns(api: str) -> None:
     """Each item is a unit of work at least, three times as many as a turn carries out."""
-    api_key, version, fields = LONG[api]
     driver = Driver({"auto.create.topics.enable": "false"}, {"orders": 1})
-    connection = driver.send(api_key, version, **fields(driver))
+    connection = send_long(driver, api)
     turns = 1
     while connection not in driver.answers:
         other = driver.send(wire.API_VERSIONS, 0)
@@ -50,16 +49,13 @@ def test_another_client_is_answered_between_the_turns(api: str) -> None:
 
 
 def _has_quota(driver: Driver, user: str) -> bool:
-    fields = {"entity_type": "user", "match_type": 0, "match": user}
-    asked = structure(wire.DESCRIBE_QUOTAS, 1, "ComponentData", **fields)
+    asked = {"entity_type": "user", "match_type": 0, "match": user}
     other = driver.send(wire.DESCRIBE_QUOTAS, 1, components=(asked,), strict=True)
     return other in driver.answers and bool(driver.answers[other].entries)  # many take turns to describe
 
 
 def _has_credentials(driver: Driver, user: str) -> bool:
-    other = driver.send(
-        wire.DESCRIBE_SCRAM, 0, users=(structure(wire.DESCRIBE_SCRAM, 0, "UserName", name=user),)
-    )
+    other = driver.send(wire.DESCRIBE_SCRAM, 0, users=({"name": user},))
     return bool(driver.answers[other].results[0].error_code == Error.NONE)
 
 
@@ -70,9 +66,8 @@ def _has_credentials(driver: Driver, user: str) -> bool:
 def test_others_meet_the_changes_of_a_long_request_one_after_the_other(
     api: str, is_changed: Callable[[Driver, str], bool]
 ) -> None:
-    api_key, version, fields = LONG[api]
     driver = Driver()
-    connection = driver.send(api_key, version, **fields(driver))
+    connection = send_long(driver, api)
     seen: set[tuple[bool, bool]] = set()
     while connection not in driver.answers and (True, False) not in seen:
         seen.add((is_changed(driver, "name-0"), is_changed(driver, f"name-{MANY - 1}")))
@@ -92,8 +87,7 @@ def test_the_client_of_a_long_request_goes_away() -> None:
 
 def test_a_topic_is_deleted_between_two_turns_of_a_request_about_it() -> None:
     driver = Driver({}, {"orders": 1})
-    api_key, version, fields = LONG["ListOffsets"]
-    connection = driver.send(api_key, version, **fields(driver))
+    connection = send_long(driver, "ListOffsets")
     deleted = driver.ask(wire.DELETE_TOPICS, 5, topic_names=("orders",)).responses[0]
     driver.advance(0)
     errors = {Error(one.error_code) for one in driver.answers[connection].topics[0].partitions}
@@ -113,11 +107,8 @@ def test_a_share_fetch_of_many_partitions_that_waited_is_answered_in_turns(wakes
         rack_id=None,
         subscribed_topic_names=("orders",),
     )
-    listed = tuple(
-        structure(78, 2, "FetchPartition", partition_index=number, acknowledgement_batches=())
-        for number in range(MANY)
-    )
-    topics = (structure(78, 2, "FetchTopic", topic_id=topic_id(driver), partitions=listed),)
+    listed = tuple({"partition_index": number, "acknowledgement_batches": ()} for number in range(MANY))
+    topics = ({"topic_id": topic_id(driver), "partitions": listed},)
     limits = {"min_bytes": 1, "max_bytes": 1_000_000, "max_records": 100, "batch_size": 100}
     fields = who | limits | {"topics": topics, "share_session_epoch": 0, "forgotten_topics_data": ()}
     waits = driver.send(78, 2, **fields, max_wait=milliseconds(1_000))
@@ -150,12 +141,11 @@ def test_messages_in_turns_are_the_same_bytes(api_key: int) -> None:
 
 @pytest.mark.parametrize("cut", range(0, 36, 3))
 def test_a_long_request_that_ends_too_early_is_refused(cut: int) -> None:
-    kind = request_type(wire.METADATA, 4)
-    topics = tuple(structure(wire.METADATA, 4, "MetadataRequestTopic", name=f"name-{n}") for n in range(4))
-    data = b"".join(encoder(kind)(kind(topics=topics, allow_auto_topic_creation=True)))
+    topics = tuple({"name": f"name-{n}"} for n in range(4))
+    data = wire.request_body(wire.METADATA, 4, topics=topics, allow_auto_topic_creation=True)
     assert cut < len(data)
     with pytest.raises(CodecError):
-        at_once(decode_in_turns(kind, data[:cut], 0))
+        at_once(decode_in_turns(request_type(wire.METADATA, 4), data[:cut], 0))
 
 
 # limits
@@ -165,11 +155,9 @@ def test_a_request_creates_ten_thousand_partitions_at_most() -> None:
     """ReplicationControlManager.MAX_PARTITIONS_PER_BATCH, its sentence and its sum: -1 counts as
     num.partitions, a number below 1 as none; the request is refused as a whole."""
     driver = Driver({"num.partitions": "5000"})
-    kind = "CreatableTopic"
     numbers = {"a": 5_000, "b": -1, "c": 1, "d": 0}
     topics = tuple(
-        structure(wire.CREATE_TOPICS, 5, kind, name=name, num_partitions=number, replication_factor=1)
-        for name, number in numbers.items()
+        {"name": name, "num_partitions": number, "replication_factor": 1} for name, number in numbers.items()
     )
     refused = driver.ask(wire.CREATE_TOPICS, 5, topics=topics).topics
     sentence = "Excessively large number of partitions per request."
@@ -185,9 +173,7 @@ def test_metadata_creates_as_many_as_one_request_may(partitions: int, is_made: b
     connection = driver.send(
         wire.METADATA,
         4,
-        topics=tuple(
-            structure(wire.METADATA, 4, "MetadataRequestTopic", name=name) for name in ("a", "known", "b")
-        ),
+        topics=tuple({"name": name} for name in ("a", "known", "b")),
         allow_auto_topic_creation=True,
     )
     driver.advance(0)
@@ -202,8 +188,7 @@ def test_metadata_creates_as_many_as_one_request_may(partitions: int, is_made: b
 def _synced(metadata_bytes: int) -> tuple[Error, int]:
     """A group of one, and what its log kept."""
     driver = Driver({"group.initial.rebalance.delay.ms": "0", "message.max.bytes": "100000"})
-    kind = "JoinGroupRequestProtocol"
-    protocols = (structure(wire.JOIN_GROUP, 3, kind, name="range", metadata=b"x" * metadata_bytes),)
+    protocols = ({"name": "range", "metadata": b"x" * metadata_bytes},)
     connection = join(driver, 3, protocols=protocols)
     driver.advance(0)
     joined = driver.answers[connection]
@@ -228,8 +213,7 @@ def test_a_group_whose_record_is_too_large_is_not_written() -> None:
 
 def test_a_commit_that_does_not_fit_into_one_batch_is_refused() -> None:
     driver = Driver({"message.max.bytes": "10000"}, {"orders": MANY})
-    api_key, version, fields = LONG["OffsetCommit"]
-    connection = driver.send(api_key, version, **fields(driver))
+    connection = send_long(driver, "OffsetCommit")
     driver.advance(0)
     errors = [one.error_code for topic in driver.answers[connection].topics for one in topic.partitions]
     assert set(errors) == {Error.UNKNOWN_SERVER_ERROR}
@@ -337,10 +321,8 @@ def _share_beat(driver: Driver, member: str, topics: int, group: str = "g") -> i
 
 def _streams_beat(driver: Driver, member: str, topics: int, group: str = "g") -> int:
     """Each topic has a subtopology of its own."""
-    whole = topology(1, *(subtopology(1, f"topic-{number}", name=str(number)) for number in range(topics)))
-    return driver.send(
-        wire.STREAMS_GROUP_HEARTBEAT, 1, **streams_join(1, group, member=member, topology=whole)
-    )
+    whole = topology(*(subtopology(f"topic-{number}", name=str(number)) for number in range(topics)))
+    return driver.send(wire.STREAMS_GROUP_HEARTBEAT, 1, **streams_join(group, member=member, topology=whole))
 
 
 _Beat = Callable[..., int]

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from groupstorm.broker.log.compression import MAX_UNPACKED_BYTES, UnpackError, pack, unpack
+from groupstorm.broker.log.records import MAX_UNPACKED_BYTES, UnpackError, pack, unpack
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.asking import alter_configs, list_offsets, produce, versions

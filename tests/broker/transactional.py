@@ -8,7 +8,7 @@ from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.asking import produce
 from tests.broker.driver import Driver
-from tests.broker.wire import milliseconds, structure
+from tests.broker.wire import milliseconds
 
 
 class TransactionalProducer:
@@ -35,13 +35,7 @@ class TransactionalProducer:
 
     def add(self, version: int = 3, *partitions: int) -> Error:
         own = {"producer_id": self.producer_id, "producer_epoch": self.epoch}
-        topic = structure(
-            wire.ADD_PARTITIONS_TO_TXN,
-            version,
-            "AddPartitionsToTxnTopic",
-            name="orders",
-            partitions=partitions or (0,),
-        )
+        topic = {"name": "orders", "partitions": partitions or (0,)}
         if version < 4:
             answer = self.driver.ask(
                 wire.ADD_PARTITIONS_TO_TXN,
@@ -53,14 +47,7 @@ class TransactionalProducer:
             )
             (result,) = answer.results_by_topic_v3_and_below
         else:
-            one = structure(
-                wire.ADD_PARTITIONS_TO_TXN,
-                version,
-                "AddPartitionsToTxnTransaction",
-                transactional_id=self.name,
-                topics=(topic,),
-                **own,
-            )
+            one = {"transactional_id": self.name, "topics": (topic,), **own}
             answer = self.driver.ask(wire.ADD_PARTITIONS_TO_TXN, version, transactions=(one,))
             (result,) = answer.results_by_transaction[0].topic_results
         return Error(result.results_by_partition[0].partition_error_code)
@@ -90,19 +77,10 @@ class TransactionalProducer:
         return Error(answer.error_code)
 
     def commit_offset(self, version: int = 3, offset: int = 5, partition: int = 0, **more: Any) -> Error:
-        asked = structure(
-            wire.TXN_OFFSET_COMMIT,
-            version,
-            "TxnOffsetCommitRequestPartition",
-            partition_index=partition,
-            committed_offset=offset,
-            committed_metadata=None,
-        )
+        asked = {"partition_index": partition, "committed_offset": offset, "committed_metadata": None}
         known = self.driver.ask(wire.METADATA, 10, topics=None).topics
         names = next({"name": one.name, "topic_id": one.topic_id} for one in known if one.name == "orders")
-        topic = structure(
-            wire.TXN_OFFSET_COMMIT, version, "TxnOffsetCommitRequestTopic", partitions=(asked,), **names
-        )
+        topic = {"partitions": (asked,), **names}
         fields = {"group_id": "g", "generation_id": -1, "member_id": "", **self._own(), **more}
         answer = self.driver.ask(wire.TXN_OFFSET_COMMIT, version, topics=(topic,), **fields)
         return Error(answer.topics[0].partitions[0].error_code)

@@ -8,14 +8,15 @@ import socket
 import ssl
 import struct
 import sys
-from collections.abc import Sequence
+import uuid
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
 import crc32c
 
 from groupstorm.protocol.codec import decoder, encoder, request_type, response_types
-from groupstorm.protocol.codec.shape import shapes_of
+from groupstorm.protocol.codec.shape import FieldShape, shapes_of
 
 DEADLINE_S = 60.0
 JOIN_GROUP, SYNC_GROUP, HEARTBEAT, LEAVE_GROUP = 11, 14, 12, 13
@@ -44,12 +45,29 @@ def structure(api_key: int, version: int, kind: str, /, **values: Any) -> Any:
     return message(getattr(sys.modules[request_type(api_key, version).__module__], kind), values)
 
 
-def message(kind: Any, values: dict[str, Any]) -> Any:
-    """A message with these fields, without those that the version lacks; all others have their defaults."""
-    shapes = shapes_of(kind)
-    return kind(
-        **{shape.name: values.get(shape.name, () if shape.array else shape.default) for shape in shapes}
-    )
+def message(kind: Any, values: Mapping[str, Any], ids: Mapping[str, uuid.UUID] | None = None) -> Any:
+    """A message with these fields, without those that the version lacks; all others have their defaults.
+
+    The structures in it may be mappings of their fields, and durations milliseconds. ``ids``: of topics, for
+    fields that name them.
+    """
+    fields = {}
+    for shape in shapes_of(kind):
+        value = values.get(shape.name, () if shape.array else shape.default)
+        is_many = shape.array and value is not None
+        fields[shape.name] = (
+            tuple(_plain(shape, one, ids) for one in value) if is_many else _plain(shape, value, ids)
+        )
+    return kind(**fields)
+
+
+def _plain(shape: FieldShape, value: Any, ids: Mapping[str, uuid.UUID] | None) -> Any:
+    kind = shape.kafka_type or ""
+    if isinstance(value, dict):
+        return message(shape.entity, value, ids)
+    if kind.startswith("timedelta") and isinstance(value, int):
+        return milliseconds(value)
+    return (ids or {}).get(value, uuid.UUID(int=99)) if kind == "uuid" and isinstance(value, str) else value
 
 
 def request_body(api_key: int, version: int, /, **values: Any) -> bytes:

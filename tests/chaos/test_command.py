@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.chaos.command import NAMES, Instance, ServiceCommand, Surroundings, told
+from groupstorm.chaos.service import NAMES, ServiceCommand, Surroundings, told
 from groupstorm.problems import InputError
 
 SURROUNDINGS = Surroundings("127.0.0.1:9092", "billing", ("orders", "payments"), "output")
-VALUES = told(SURROUNDINGS, Instance(1, "service-1", "service-1"))
+VALUES = told(SURROUNDINGS, 1, "service-1", "service-1")
 
 
 def test_words_are_split_as_in_a_shell_and_placeholders_are_filled_in() -> None:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.chaos.host import ProcessedLine, RecordPlace, read_line
+from groupstorm.chaos.host import ProcessedLine, read_line
 from groupstorm.problems import InputError
+from groupstorm.testing.records import Produced
 
 PLACE = b'{"processed": {"topic": "orders", "partition": 3, "offset": 0}, "at_ms": 1767225600000.5}'
 
 
 def test_a_record_by_its_number_or_its_place() -> None:
     assert read_line(b'{"processed": 7}\n') == ProcessedLine(7, None)
-    assert read_line(PLACE) == ProcessedLine(RecordPlace("orders", 3, 0), 1767225600000.5)
+    assert read_line(PLACE) == ProcessedLine(Produced("orders", 3, 0), 1767225600000.5)
 
 
 @pytest.mark.parametrize("line", [b"", b"started\n", b"{broken", b'{"level": "info"}', b"[1]", b"7", b"{}"])

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.chaos.process import ServiceProcess
+from groupstorm.chaos.service import ServiceProcess
 from groupstorm.problems import InputError
 from groupstorm.storms.live.clock import tasks
 from tests.waiting import until

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from groupstorm.assignors.userdata import decode_subscription
 from groupstorm.broker.broker import Broker
-from groupstorm.broker.surface import BrokerEffects, Peer
+from groupstorm.broker.requests import BrokerEffects, Peer
 from groupstorm.protocol.codec import decoder, request_type
 from groupstorm.protocol.headers import peek, read_header
 

@@ -6,9 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from groupstorm.broker.log.batches import HEADER_BYTES, is_commit_marker, read_header
-from groupstorm.broker.log.compression import pack, unpack
-from groupstorm.broker.log.records import keyed_records
+from groupstorm.broker.log.batches import HEADER_BYTES, Batch
+from groupstorm.broker.log.records import keyed_records, pack, unpack
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.frames.requests import checked
@@ -220,11 +219,11 @@ class Partition:
 
 
 def _left(data: bytes) -> Left:
-    header = read_header(data)
+    header = Batch.read(data)
     marker = ""
     records: tuple[tuple[int, bytes | None, bytes | None, int], ...] = ()
     if header.count_of_records and header.is_control:
-        marker = "commit" if is_commit_marker(data) else "abort"
+        marker = "commit" if header.is_commit_marker else "abort"
     elif header.count_of_records:
         unpacked = unpack(data[HEADER_BYTES:], header.compression)
         records = tuple(

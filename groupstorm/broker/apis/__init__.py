@@ -15,16 +15,14 @@ from groupstorm.broker.apis import (
     acls,
     api_versions,
     authentication,
-    classic_groups,
     client_quotas,
     configs,
     coordinators,
     fetch,
-    group_descriptions,
-    group_heartbeats,
     group_offsets,
     groups,
     log_offsets,
+    members,
     metadata,
     produce,
     replicas,
@@ -36,13 +34,12 @@ from groupstorm.broker.apis import (
     transactions,
 )
 from groupstorm.broker.apis.api import Api
-from groupstorm.broker.releases import NEWEST
+from groupstorm.broker.config import NEWEST
 
 _FILES = (
-    acls, api_versions, authentication, classic_groups, client_quotas, configs, coordinators, fetch,
-    group_descriptions, group_heartbeats, group_offsets, groups, log_offsets, metadata, produce,
-    replicas, share_offsets, share_records, streams_groups, topics, transaction_descriptions,
-    transactions,
+    acls, api_versions, authentication, client_quotas, configs, coordinators, fetch, group_offsets, groups,
+    log_offsets, members, metadata, produce, replicas, share_offsets, share_records, streams_groups,
+    topics, transaction_descriptions, transactions,
 )  # fmt: skip
 #: By key, as Kafka's ApiVersions lists them.
 _ALL = sorted((api for file in _FILES for api in file.APIS), key=lambda api: api.key)

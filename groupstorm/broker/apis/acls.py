@@ -8,8 +8,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any, TypeVar
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
-from groupstorm.broker.apis.rights import on_cluster
+from groupstorm.broker.apis.api import Api, Call, Done
+from groupstorm.broker.apis.resources import on_cluster
 from groupstorm.broker.authorization import (
     Acl,
     AclFilter,
@@ -21,6 +21,8 @@ from groupstorm.broker.authorization import (
     problem_of,
     problem_of_filter,
 )
+from groupstorm.broker.changes import AclCreated, AclDeleted
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import CodecError
 from groupstorm.turns import Turns, in_turns
@@ -137,8 +139,8 @@ def create_acls(state: BrokerState, call: Call) -> Turns[Done]:
     results = []
     for acl in acls:
         problem = problem_of(acl)
-        if problem is None:
-            state.create_acl(acl)
+        if problem is None and acl not in state.acls:
+            state.carry_out(AclCreated(acl))
         results.append(
             _creation_result(call, Error.NONE if problem is None else Error.INVALID_REQUEST, problem)
         )
@@ -165,7 +167,7 @@ def delete_acls(state: BrokerState, call: Call) -> Turns[Done]:
         found.append((yield from state.acls.matching(one)) if problem is None else [])
     for acl in dict.fromkeys(acl for matching in found for acl in matching):
         if acl in state.acls:
-            state.delete_acl(acl)
+            state.carry_out(AclDeleted(acl))
         yield 2
     results = []
     for matching, problem in zip(found, problems, strict=True):

@@ -4,15 +4,41 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
-from groupstorm.broker.apis.rights import on_cluster
+from groupstorm.broker.apis.api import Api, Call, Done
+from groupstorm.broker.apis.resources import on_cluster
 from groupstorm.broker.authorization import Operation
-from groupstorm.broker.releases import Feature, features
-from groupstorm.broker.releases import features as features_of
+from groupstorm.broker.config import NEWEST
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import ResponseTypes
+
+
+class Feature(NamedTuple):
+    """A feature of a cluster: the levels that its brokers support, and its own, which is 0 if it is off."""
+
+    least: int
+    most: int
+    level: int
+
+
+#: The features of Kafka 4.4.0.
+_FEATURES: Mapping[str, Feature] = {
+    "eligible.leader.replicas.version": Feature(0, 1, 1),
+    "group.version": Feature(0, 1, 1),
+    "kraft.version": Feature(0, 1, 0),
+    "metadata.version": Feature(7, 33, 33),
+    "share.version": Feature(0, 2, 2),
+    "streams.version": Feature(0, 1, 1),
+    "transaction.version": Feature(0, 2, 2),
+}
+
+
+def features(release: str) -> Mapping[str, Feature]:
+    """The features of this release by name; none before Kafka 4.0."""
+    return _FEATURES if release == NEWEST else {}
+
 
 _FIRST_WITH_FEATURES = 3
 _NO_NODE = -1
@@ -42,9 +68,12 @@ def api_versions(state: BrokerState, call: Call) -> Done:
     error = _check_expected(state, call)
     if error is not Error.NONE:
         return Done(call.types.response(error_code=error, api_keys=()))
-    keys = tuple(_range(call.types, api) for _, api in sorted(state.apis.items()))
-    features = _features(call, features_of(state.release))
-    return Done(call.types.response(error_code=Error.NONE, api_keys=keys, **features))
+    keys = tuple(
+        call.types.make("ApiVersion", api_key=key, min_version=least, max_version=most)
+        for key, (least, most) in sorted(state.versions.items())
+    )
+    named = _named_features(call, features(state.release))
+    return Done(call.types.response(error_code=Error.NONE, api_keys=keys, **named))
 
 
 API_VERSIONS = Api(18, "ApiVersions", 0, 5, api_versions, older=(3, 4))
@@ -61,7 +90,7 @@ def _check_expected(state: BrokerState, call: Call) -> Error:
     return Error.NONE if is_here else Error.REBOOTSTRAP_REQUIRED
 
 
-def _features(call: Call, known: Mapping[str, Feature]) -> dict[str, Any]:
+def _named_features(call: Call, known: Mapping[str, Feature]) -> dict[str, Any]:
     if call.version < _FIRST_WITH_FEATURES or not known:
         return {}
     # a lowest level of 0 is more than clients of version 3 can read
@@ -88,11 +117,6 @@ def unsupported_version(types: ResponseTypes, max_version: int) -> Any:
     """The response to an unknown version; ``types``: those of version 0, ``max_version``: the highest one."""
     own_range = types.make("ApiVersion", api_key=API_VERSIONS.key, min_version=0, max_version=max_version)
     return types.response(error_code=Error.UNSUPPORTED_VERSION, api_keys=(own_range,))
-
-
-def _range(types: ResponseTypes, api: Api) -> Any:
-    least = api.min_version if api.advertised_min_version is None else api.advertised_min_version
-    return types.make("ApiVersion", api_key=api.key, min_version=least, max_version=api.max_version)
 
 
 _UPGRADE, _SAFE_DOWNGRADE, _UNSAFE_DOWNGRADE = 1, 2, 3

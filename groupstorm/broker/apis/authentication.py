@@ -6,11 +6,12 @@ import datetime
 from collections import Counter
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
-from groupstorm.broker.apis.rights import on_cluster
+from groupstorm.broker.apis.api import Api, Call, Done
+from groupstorm.broker.apis.resources import on_cluster
 from groupstorm.broker.authorization import Operation
-from groupstorm.broker.security.scram import ITERATIONS, credential_of_salted
-from groupstorm.broker.security.users import SCRAM_MECHANISMS
+from groupstorm.broker.changes import CredentialAltered
+from groupstorm.broker.security.users import ITERATIONS, SCRAM_MECHANISMS, credential_of_salted
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns, in_turns
 
@@ -101,13 +102,13 @@ def alter_user_scram_credentials(state: BrokerState, call: Call) -> Turns[Done]:
         yield 1
     for one in message.deletions:
         if problems[one.name] is None:
-            state.alter_credential(one.name, one.mechanism, None)
+            state.carry_out(CredentialAltered(one.name, one.mechanism, None))
         yield 1
     for one in message.upsertions:
         if problems[one.name] is None:
             parts = (one.salt, one.iterations, one.salted_password)
             credential = credential_of_salted(SCRAM_MECHANISMS[one.mechanism], *parts)
-            state.alter_credential(one.name, one.mechanism, credential)
+            state.carry_out(CredentialAltered(one.name, one.mechanism, credential))
         yield 5
     results = yield from in_turns(_altered_result(call, *row) for row in problems.items())
     return Done(call.types.response(results=results))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
-from groupstorm.broker.apis.rights import SENTENCES, on_cluster
+from groupstorm.broker.apis.api import Api, Call, Done
+from groupstorm.broker.apis.resources import SENTENCES, on_cluster
 from groupstorm.broker.authorization import Operation
+from groupstorm.broker.changes import QuotasChanged
 from groupstorm.broker.quotas import Component, Entity, check_entity, check_filter, check_value, is_found
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error, Refused
 from groupstorm.javahash import hash_order
 from groupstorm.turns import Turns
@@ -84,7 +86,8 @@ def _alter(state: BrokerState, call: Call, entity: Entity, ops: Any) -> None:
         if not op.remove:
             check_value(entity, op.key, op.value)
     if ops and not call.message.validate_only:
-        state.change_quotas(entity, {op.key: None if op.remove else op.value for op in ops})
+        values = {op.key: None if op.remove else op.value for op in ops}
+        state.carry_out(QuotasChanged(entity, values))
 
 
 def _altered_entry(call: Call, parts: dict[str, str | None], error: Error, sentence: str | None) -> Any:

@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done
-from groupstorm.broker.apis.rights import SENTENCES, group_error, may_on_cluster, on_cluster, topic_error
+from groupstorm.broker.apis.api import Api, Call, Done
+from groupstorm.broker.apis.resources import SENTENCES, group_error, may_on_cluster, on_cluster, topic_error
 from groupstorm.broker.authorization import Operation
+from groupstorm.broker.changes import BrokerConfigured, TopicConfigured
 from groupstorm.broker.described_configs import (
     ALL_BROKERS,
     DYNAMIC_OPTIONS,
@@ -20,6 +21,7 @@ from groupstorm.broker.described_configs import (
     kept_option,
     topic_entries,
 )
+from groupstorm.broker.state import BrokerState
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS, default_of
 from groupstorm.coordinator.config_options import ConfigError, ConfigType, Option, check
 from groupstorm.coordinator.errors import Error, Refused
@@ -224,7 +226,7 @@ def _change_topic(state: BrokerState, call: Call, asked: Any, changing: _Changin
     changed = changing(state, TOPIC_OPTIONS, topic.configs, asked.configs)
     configs = {key: check(TOPIC_OPTIONS, "topic", key, value) for key, value in changed.items()}
     if not call.message.validate_only:
-        state.configure_topic(topic, configs)
+        state.carry_out(TopicConfigured(name, configs))
 
 
 def _change_broker(state: BrokerState, call: Call, asked: Any, changing: _Changing) -> None:
@@ -242,7 +244,7 @@ def _change_broker(state: BrokerState, call: Call, asked: Any, changing: _Changi
         sentence = "several brokers of one process share their settings: change those of all, without a name"
         raise Refused(Error.INVALID_REQUEST, sentence)
     if not call.message.validate_only:
-        state.configure_broker(name, configs)
+        state.carry_out(BrokerConfigured(name, configs))
 
 
 def alter_configs(state: BrokerState, call: Call) -> Turns[Done]:

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupstorm.broker.apis.api import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Api, BrokerState, Call, Done
-from groupstorm.broker.apis.rights import SENTENCES, error_without, group_error
+from groupstorm.broker.apis.api import Api, Call, Done
+from groupstorm.broker.apis.resources import SENTENCES, error_without, group_error
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.cluster import Coordinators
-from groupstorm.broker.log.topics import Topic
+from groupstorm.broker.log.topics import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Topic
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns, in_turns
 
@@ -106,7 +107,7 @@ def _answer(state: BrokerState, call: Call, key_type: int, key: str) -> dict[str
     node = _coordinators_of(state, topic).node_of(key)
     # From version 4 on Kafka leaves the message empty, before it says NONE.
     said = {"error_code": Error.NONE, "error_message": "" if is_batched else "NONE"}
-    return {**said, "node_id": node, **state.address(node, call)}
+    return {**said, "node_id": node, **state.address(node, call.reached_at)}
 
 
 APIS = (

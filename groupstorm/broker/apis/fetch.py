@@ -19,9 +19,8 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done, Encoded, Wait, milliseconds
-from groupstorm.broker.apis.lookup import NO_EPOCH, find_log, find_named
-from groupstorm.broker.apis.rights import may_on_cluster
+from groupstorm.broker.apis.api import Api, Call, Done, Encoded, Wait, milliseconds
+from groupstorm.broker.apis.resources import NO_EPOCH, find_log, find_named, may_on_cluster
 from groupstorm.broker.authorization import Operation
 from groupstorm.broker.fetch_sessions import (
     FINAL_EPOCH,
@@ -31,9 +30,10 @@ from groupstorm.broker.fetch_sessions import (
     PartitionKey,
     Shown,
 )
-from groupstorm.broker.log.batches import last_offset
+from groupstorm.broker.log.batches import Batch
 from groupstorm.broker.log.partition import NO_OFFSET, PartitionLog
 from groupstorm.broker.quotas import CONSUMER_BYTE_RATE
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import encode_in_turns, encoder
 from groupstorm.protocol.codec.shape import MILLISECOND
@@ -48,7 +48,7 @@ _FIRST_WITH_TOPIC_IDS = 13
 _IDLE_KEPT = 1_000
 _IDLE_PARTITIONS = 32
 #: So many bytes of records are copied in the time of a unit of work.
-_BYTES_PER_WORK = 20_000
+BYTES_PER_WORK = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,17 +243,20 @@ def _read(asked: Sequence[_Asked], max_bytes: int) -> Turns[list[_Read]]:
         anything = anything or bool(data)
         left = max(0, left - len(data))
         reads.append(_Read(one, error, records, data))
-        yield 2 + len(data) // _BYTES_PER_WORK
+        yield 2 + len(data) // BYTES_PER_WORK
     return reads
 
 
 def _throttle_ms(state: BrokerState, call: Call, reads: list[_Read], is_full: bool) -> Turns[int]:
-    """For how long the client's quota wants nothing to be sent; the bytes of the response count otherwise."""
     if state.quotas.most_at_once(CONSUMER_BYTE_RATE, call.client) is None or _is_replica(call):
         return 0
     shown = reads if is_full else [one for one in reads if one.data or one.error is not Error.NONE]
-    chunks = yield from encode_in_turns((yield from _response(call, shown, None, True)))
-    size_bytes = _LENGTH_BYTES + sum(map(len, chunks))
+    return (yield from count_bytes(state, call, (yield from _response(call, shown, None, True))))
+
+
+def count_bytes(state: BrokerState, call: Call, response: Any) -> Turns[int]:
+    """For how long the client's quota wants nothing to be sent; the bytes of the response count otherwise."""
+    size_bytes = _LENGTH_BYTES + sum(map(len, (yield from encode_in_turns(response))))
     row = (CONSUMER_BYTE_RATE, call.client, size_bytes, state.now_ms)
     throttle_ms = state.quotas.record(*row)
     if throttle_ms:
@@ -315,7 +318,7 @@ def _partition(call: Call, asked: _Asked, error: Error, data: bytes, batches: li
 def _aborted(call: Call, asked: _Asked, log: PartitionLog | None, batches: list[bytes]) -> tuple[Any, ...]:
     if log is None or not batches:
         return ()
-    offset, until = asked.partition.fetch_offset, last_offset(batches[-1]) + 1
+    offset, until = asked.partition.fetch_offset, Batch.read(batches[-1]).last_offset + 1
     return tuple(
         call.types.make("AbortedTransaction", producer_id=one.producer_id, first_offset=one.first_offset)
         for one in log.transactions.aborted_between(offset, until)

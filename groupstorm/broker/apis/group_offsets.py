@@ -9,23 +9,25 @@ from groupstorm.broker.apis.api import (
     EACH_PARTITION,
     AskCoordinator,
     AskingApi,
-    BrokerState,
     Call,
     CoordinatorsApi,
     Done,
     Right,
     milliseconds,
 )
-from groupstorm.broker.apis.lookup import (
+from groupstorm.broker.apis.resources import (
+    READ_GROUP,
     TopicKey,
     find_topic,
+    group_error,
     partition_error,
     read_offset,
     same_topic,
+    topic_error,
     topics_with_errors,
 )
-from groupstorm.broker.apis.rights import READ_GROUP, group_error, topic_error
 from groupstorm.broker.authorization import Operation, ResourceType
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
@@ -251,7 +253,10 @@ def _all_topics(
     """The coordinator's answer and the refused topics; of all offsets only those that the client may see."""
     if answer.error is not Error.NONE:
         return ()
-    topics = yield from _topics(state, call, _of_answer(answer))
+    partitions = (
+        (name, _Partition(index, offset, error)) for name, index, offset, error in answer.partitions
+    )
+    topics = yield from _topics(state, call, partitions)
     if question.topics is None:
         return tuple(one for one in topics if topic_error(state, call, one.name) is Error.NONE)
     return (*topics, *question.refused)
@@ -269,10 +274,6 @@ def _group(
         topics=structures,
         error_code=answer.error,
     )
-
-
-def _of_answer(answer: messages.OffsetFetchResponse) -> Iterable[tuple[str, _Partition]]:
-    return ((name, _Partition(index, offset, error)) for name, index, offset, error in answer.partitions)
 
 
 def _structures(call: Call, topics: Iterable[_Topic], topic_structure: str) -> Turns[tuple[Any, ...]]:
@@ -320,15 +321,11 @@ def offset_delete(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done
         if answer.error is not Error.NONE:
             return call.types.response(error_code=answer.error, topics=())
         errors.update({(name, number): error for name, number, error in answer.partitions})
-        return (yield from _delete_response(call, errors))
+        topics = yield from topics_with_errors(call, "OffsetDelete", errors)
+        return call.types.response(error_code=Error.NONE, topics=topics)
 
     partitions = {name: tuple(numbers) for name, numbers in wanted.items()}
     return AskCoordinator((messages.OffsetDelete(call.message.group_id, partitions, call.client_id),), finish)
-
-
-def _delete_response(call: Call, errors: dict[tuple[TopicKey, int], Error]) -> Turns[Any]:
-    topics = yield from topics_with_errors(call, "OffsetDelete", errors)
-    return call.types.response(error_code=Error.NONE, topics=topics)
 
 
 APIS = (

@@ -6,9 +6,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupstorm.broker.apis.api import EACH_PARTITION, Api, BrokerState, Call, Done
-from groupstorm.broker.apis.lookup import NO_EPOCH, Found, answer_partitions, find_log
+from groupstorm.broker.apis.api import EACH_PARTITION, Api, Call, Done
+from groupstorm.broker.apis.resources import NO_EPOCH, Found, answer_partitions, find_log
 from groupstorm.broker.authorization import Operation
+from groupstorm.broker.changes import RecordsDeleted
 from groupstorm.broker.log.columns import NO_TIMESTAMP
 from groupstorm.broker.log.partition import (
     LEADER_EPOCH,
@@ -16,6 +17,7 @@ from groupstorm.broker.log.partition import (
     PartitionLog,
     TimedOffset,
 )
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error
 from groupstorm.turns import Turns
 
@@ -119,7 +121,8 @@ def _delete(state: BrokerState, call: Call, found: Found, asked: Any) -> tuple[E
     offset = log.end_offset if asked.offset == _HIGH_WATERMARK else asked.offset
     if not 0 <= offset <= log.end_offset:
         return Error.OFFSET_OUT_OF_RANGE, _NO_OFFSET
-    state.delete_records(topic, asked.partition_index, offset)
+    begins_at = max(offset, log.start_offset)
+    state.carry_out(RecordsDeleted(topic.name, asked.partition_index, begins_at))
     return Error.NONE, log.start_offset
 
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from heapq import merge
 from typing import Any, NamedTuple
 
-from groupstorm.broker.apis.api import COORDINATORS_TOPICS, EACH_TOPIC, Api, BrokerState, Call, Done, Encoded
+from groupstorm.broker.apis.api import EACH_TOPIC, Api, Call, Done, Encoded
 from groupstorm.broker.apis.coordinators import ensure_internal_topic
-from groupstorm.broker.apis.rights import (
+from groupstorm.broker.apis.resources import (
     NO_AUTHORIZED_OPERATIONS,
     authorized_operations,
     cluster_operations,
@@ -20,7 +20,8 @@ from groupstorm.broker.apis.rights import (
 from groupstorm.broker.apis.topics import COST_OF_PARTITION, COST_OF_TOPIC
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.log.partition import LEADER_EPOCH
-from groupstorm.broker.log.topics import MAX_PARTITIONS_PER_REQUEST, Topic, check_name
+from groupstorm.broker.log.topics import COORDINATORS_TOPICS, MAX_PARTITIONS_PER_REQUEST, Topic, check_name
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error, Refused
 from groupstorm.protocol.codec import encode_in_turns
 from groupstorm.turns import Turns, in_turns
@@ -177,7 +178,9 @@ def _response(state: BrokerState, call: Call, found: list[_Found], operations: i
         topics.append((yield from _metadata_topic(state, call, one)))
     return call.types.response(
         brokers=tuple(
-            call.types.make("MetadataResponseBroker", node_id=node, rack=rack, **state.address(node, call))
+            call.types.make(
+                "MetadataResponseBroker", node_id=node, rack=rack, **state.address(node, call.reached_at)
+            )
             for node in state.cluster.nodes
             for rack in (state.cluster.rack(node),)
         ),
@@ -240,7 +243,13 @@ def describe_cluster(state: BrokerState, call: Call) -> Done:
     known = endpoint_type == _BROKERS
     asked = call.message.include_cluster_authorized_operations
     brokers = (
-        make("DescribeClusterBroker", broker_id=node, rack=rack, is_fenced=False, **state.address(node, call))
+        make(
+            "DescribeClusterBroker",
+            broker_id=node,
+            rack=rack,
+            is_fenced=False,
+            **state.address(node, call.reached_at),
+        )
         for node in state.cluster.nodes
         for rack in (state.cluster.rack(node),)
     )

@@ -12,29 +12,29 @@
 * A producer needs WRITE on each topic, and for transactional records on its transactional id.
 * A producer above its quota is answered at once, with the time for which its connection is muted (KIP-219).
 * Batches are checked (magic, length, crc32c, sequence of idempotent producers). Only the checks of
-  `log.validation` look at records.
+  `check_records` look at records.
 """
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, Done, NoAnswer, timestamp
-from groupstorm.broker.apis.lookup import find_log, find_topic, same_topic
-from groupstorm.broker.apis.rights import error_without
+from groupstorm.broker.apis.api import Api, Call, Done, NoAnswer, timestamp
+from groupstorm.broker.apis.resources import error_without, find_log, find_topic, same_topic
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.log.batches import (
     Batch,
     BatchError,
     RecordError,
+    check_records,
     parse_produced,
     says_transactional,
     stamped,
 )
 from groupstorm.broker.log.partition import NO_OFFSET
 from groupstorm.broker.log.topics import Topic
-from groupstorm.broker.log.validation import check_records
 from groupstorm.broker.quotas import PRODUCER_BYTE_RATE
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec.shape import MILLISECOND
 from groupstorm.turns import Turns, in_turns

@@ -7,11 +7,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from groupstorm.broker.apis.api import COORDINATORS_TOPICS, Api, BrokerState, Call, Done
-from groupstorm.broker.apis.rights import SENTENCES, on_cluster
+from groupstorm.broker.apis.api import Api, Call, Done
+from groupstorm.broker.apis.resources import SENTENCES, on_cluster
 from groupstorm.broker.authorization import Operation
 from groupstorm.broker.described_configs import kafka_configs
-from groupstorm.broker.log.topics import Topic
+from groupstorm.broker.log.topics import COORDINATORS_TOPICS, Topic
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error, Refused
 from groupstorm.turns import Turns, in_turns
 
@@ -189,7 +190,9 @@ def describe_quorum(state: BrokerState, call: Call) -> Done:
     )
     controller = state.cluster.controller
     listener = (
-        make("Listener", name="CONTROLLER", **state.address(controller, call)) if call.version > 1 else None
+        make("Listener", name="CONTROLLER", **state.address(controller, call.reached_at))
+        if call.version > 1
+        else None
     )
     nodes = () if listener is None else (make("Node", node_id=controller, listeners=(listener,)),)
     values = {"error_code": Error.NONE, "error_message": "", "topics": topics, "nodes": nodes}

@@ -6,12 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from groupstorm.broker.apis.api import AskCoordinator, AskingApi, BrokerState, Call, CoordinatorsApi, Right
-from groupstorm.broker.apis.rights import READ_GROUP, SENTENCES, group_error, topic_error
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call, CoordinatorsApi, Right
+from groupstorm.broker.apis.resources import READ_GROUP, SENTENCES, group_error, topic_error
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.log.topics import Topic
-from groupstorm.broker.share.persister import share_key
+from groupstorm.broker.share_logs import share_key
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.share.messages import (
     AlterShareGroupOffsets,

@@ -7,22 +7,16 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from groupstorm.broker.apis.api import (
-    COORDINATORS_TOPICS,
-    Api,
-    AskShareBroker,
-    BrokerState,
-    Call,
-    Done,
-    milliseconds,
-)
-from groupstorm.broker.apis.rights import READ_GROUP, topic_error
+from groupstorm.broker.apis.api import Api, AskShareBroker, Call, Done, milliseconds
+from groupstorm.broker.apis.fetch import BYTES_PER_WORK, count_bytes
+from groupstorm.broker.apis.resources import READ_GROUP, topic_error
 from groupstorm.broker.authorization import Operation
 from groupstorm.broker.log.partition import LEADER_EPOCH
+from groupstorm.broker.log.topics import COORDINATORS_TOPICS
 from groupstorm.broker.quotas import CONSUMER_BYTE_RATE
-from groupstorm.broker.share.logs import id_of, key_of, topic_of
+from groupstorm.broker.share_logs import id_of, key_of, topic_of
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error
-from groupstorm.protocol.codec import encode_in_turns
 from groupstorm.protocol.codec.shape import MILLISECOND
 from groupstorm.share_records.acknowledgement import AcknowledgementBatch, is_valid
 from groupstorm.share_records.messages import (
@@ -160,7 +154,7 @@ class _AnswerTopics:
                     "NodeEndpoint",
                     node_id=node,
                     rack=state.cluster.rack(node),
-                    **state.address(node, self._call),
+                    **state.address(node, self._call.reached_at),
                 )
                 for node in sorted(self._leaders)
             ),
@@ -168,10 +162,6 @@ class _AnswerTopics:
 
 
 _BATCH_OPTIMIZED, _RECORD_LIMIT = 0, 1
-#: In front of a response; its size counts with it.
-_LENGTH_BYTES = 4
-#: So many bytes of records are copied in the time of a unit of work.
-_BYTES_PER_WORK = 20_000
 
 
 def share_fetch(state: BrokerState, call: Call) -> Turns[AskShareBroker | Done]:
@@ -220,9 +210,10 @@ def _fetch_respond(state: BrokerState, call: Call, answer: ShareFetchResponse) -
                 for first, last, count in found.acquired
             ),
         )
-        yield 2 + len(found.acquired) + len(records) // _BYTES_PER_WORK
+        yield 2 + len(found.acquired) + len(records) // BYTES_PER_WORK
     whole = _response(call, lock_ms=answer.lock_ms, **topics.fields("ShareFetchableTopicResponse"))
-    throttle_ms = yield from _throttle_ms(state, call, whole)
+    has_quota = state.quotas.most_at_once(CONSUMER_BYTE_RATE, call.client) is not None
+    throttle_ms = (yield from count_bytes(state, call, whole)) if has_quota else 0
     if throttle_ms:
         return _response(call, lock_ms=answer.lock_ms, throttle_time=throttle_ms * MILLISECOND)
     return whole
@@ -240,18 +231,6 @@ def _records(state: BrokerState, one: TopicPartition, found: FetchedPartition) -
         return b"".join(map(log.batches.data, indices)), found.error
     except OSError:
         return b"", Error.KAFKA_STORAGE_ERROR
-
-
-def _throttle_ms(state: BrokerState, call: Call, _response: Any) -> Turns[int]:
-    """For how long the client's quota wants nothing to be sent; the bytes of the response count otherwise."""
-    if state.quotas.most_at_once(CONSUMER_BYTE_RATE, call.client) is None:
-        return 0
-    size_bytes = _LENGTH_BYTES + sum(map(len, (yield from encode_in_turns(_response))))
-    row = (CONSUMER_BYTE_RATE, call.client, size_bytes, state.now_ms)
-    throttle_ms = state.quotas.record(*row)
-    if throttle_ms:
-        state.quotas.take_back(*row)
-    return throttle_ms
 
 
 def share_acknowledge(state: BrokerState, call: Call) -> Turns[AskShareBroker | Done]:

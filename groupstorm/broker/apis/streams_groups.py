@@ -6,17 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from groupstorm.assignors.streams.groups import TaskIds
-from groupstorm.broker.apis.api import (
-    AskCoordinator,
-    AskingApi,
-    BrokerState,
-    Call,
-    CoordinatorsApi,
-    CreationError,
-    Done,
-    milliseconds,
-)
-from groupstorm.broker.apis.rights import READ_GROUP, may, may_on_cluster, topic_error
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call, CoordinatorsApi, Done, milliseconds
+from groupstorm.broker.apis.resources import READ_GROUP, may, may_on_cluster, topic_error
 from groupstorm.broker.apis.topics import (
     COST_OF_PARTITION,
     COST_OF_TOPIC,
@@ -26,6 +17,7 @@ from groupstorm.broker.apis.topics import (
 )
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.log.topics import INTERNAL_TOPICS, MAX_PARTITIONS_PER_REQUEST, check_name
+from groupstorm.broker.state import BrokerState, CreationError
 from groupstorm.coordinator.errors import Error, Refused
 from groupstorm.coordinator.streams.messages import (
     EndpointPartitions,

@@ -7,11 +7,13 @@ from collections.abc import Iterator, Sequence
 from types import SimpleNamespace
 from typing import Any
 
-from groupstorm.broker.apis.api import COORDINATORS_TOPICS, EACH_TOPIC, Api, BrokerState, Call, Done
-from groupstorm.broker.apis.rights import SENTENCES, may, topic_error
+from groupstorm.broker.apis.api import EACH_TOPIC, Api, Call, Done
+from groupstorm.broker.apis.resources import SENTENCES, may, topic_error
 from groupstorm.broker.authorization import Operation, ResourceType
+from groupstorm.broker.changes import TopicDeleted
 from groupstorm.broker.described_configs import topic_entries
-from groupstorm.broker.log.topics import MAX_PARTITIONS_PER_REQUEST, Topic
+from groupstorm.broker.log.topics import COORDINATORS_TOPICS, MAX_PARTITIONS_PER_REQUEST, Topic
+from groupstorm.broker.state import BrokerState
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS
 from groupstorm.coordinator.config_options import ConfigError, check
 from groupstorm.coordinator.errors import Error, Refused
@@ -213,7 +215,7 @@ def delete_topics(state: BrokerState, call: Call) -> Turns[Done]:
         if topic is not None and topic.name in COORDINATORS_TOPICS:
             error = Error.POLICY_VIOLATION
         if topic is not None and error is Error.NONE:
-            state.delete_topic(topic)
+            state.carry_out(TopicDeleted(topic.name))
         responses.append(_response(state, call, name, topic_id, topic, error))
         yield 5 if topic is None else 5 + len(topic.partitions)
     return Done(call.types.response(responses=tuple(responses)))

@@ -7,11 +7,18 @@ from collections.abc import Iterable
 from itertools import groupby
 from typing import Any
 
-from groupstorm.broker.apis.api import Api, BrokerState, Call, CoordinatorsApi, Done, timestamp
-from groupstorm.broker.apis.lookup import find_log, find_topic
-from groupstorm.broker.apis.rights import SENTENCES, error_without, may, may_describe_topic
+from groupstorm.broker.apis.api import Api, Call, CoordinatorsApi, Done, timestamp
+from groupstorm.broker.apis.resources import (
+    SENTENCES,
+    error_without,
+    find_log,
+    find_topic,
+    may,
+    may_describe_topic,
+)
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.log.partition import PartitionLog
+from groupstorm.broker.state import BrokerState
 from groupstorm.broker.transactions import NONE, Transaction, TransactionState
 from groupstorm.coordinator.consumer.regexes import matcher_of
 from groupstorm.coordinator.errors import Error
@@ -85,7 +92,7 @@ def _described(state: BrokerState, call: Call, transactional_id: str) -> Any:
     known = state.transactions.get(transactional_id)
     if error is Error.NONE and not transactional_id:
         error = Error.INVALID_REQUEST
-    elif error is Error.NONE and not state.coordinates_transactions(call, transactional_id):
+    elif error is Error.NONE and state.cluster.transactions.node_of(transactional_id) != call.node:
         error = Error.NOT_COORDINATOR
     elif error is Error.NONE and known is None:
         error = Error.TRANSACTIONAL_ID_NOT_FOUND
@@ -139,7 +146,7 @@ def list_transactions(state: BrokerState, call: Call) -> Turns[Done]:
     found = []
     for one in state.transactions:
         if (
-            state.coordinates_transactions(call, one.transactional_id)
+            state.cluster.transactions.node_of(one.transactional_id) == call.node
             and _is_wanted(call, one)
             and (matches is None or matches(one.transactional_id))
             and may(state, call, Operation.DESCRIBE, ResourceType.TRANSACTIONAL_ID, one.transactional_id)

@@ -10,30 +10,28 @@ from typing import Any
 from groupstorm.broker.apis.api import (
     EACH_PARTITION,
     AskCoordinator,
-    BrokerState,
     Call,
     CoordinatorsApi,
     Done,
     milliseconds,
     producer_error,
 )
-from groupstorm.broker.apis.lookup import (
-    TopicKey,
-    find_topic,
-    partition_error,
-    read_offset,
-    topic_key,
-    topics_with_errors,
-)
-from groupstorm.broker.apis.rights import (
+from groupstorm.broker.apis.resources import (
     READ_GROUP,
     WRITE_TRANSACTIONAL_ID,
+    TopicKey,
+    find_topic,
     may,
     may_on_cluster,
     may_write_anywhere,
+    partition_error,
+    read_offset,
     topic_error,
+    topic_key,
+    topics_with_errors,
 )
 from groupstorm.broker.authorization import Operation, ResourceType
+from groupstorm.broker.state import BrokerState
 from groupstorm.broker.transactions import NONE, Partition, Producer
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
@@ -69,7 +67,7 @@ def _init(state: BrokerState, call: Call) -> Producer:
         if not may_write_anywhere(state, call):
             return Producer(Error.CLUSTER_AUTHORIZATION_FAILED)
         return Producer(Error.NONE, state.take_producer_id(), 0)
-    if not state.coordinates_transactions(call, transactional_id):
+    if state.cluster.transactions.node_of(transactional_id) != call.node:
         return Producer(Error.NOT_COORDINATOR)
     timeout_ms = milliseconds(message.transaction_timeout)
     return state.transactions.init_producer_id(transactional_id, timeout_ms, expected, call.now_ms)
@@ -155,7 +153,7 @@ def _add(
     state: BrokerState, call: Call, transactional_id: str, producer_id: int, epoch: int, topics: Any
 ) -> Turns[dict[Partition, Error]]:
     partitions = yield from _partitions(topics)
-    if not state.coordinates_transactions(call, transactional_id):
+    if state.cluster.transactions.node_of(transactional_id) != call.node:
         return dict.fromkeys(partitions, Error.NOT_COORDINATOR)
     errors = {}
     for row in partitions:
@@ -190,7 +188,7 @@ def add_offsets_to_txn(state: BrokerState, call: Call) -> Done:
     v2: PRODUCER_FENCED; before, INVALID_PRODUCER_EPOCH.
     """
     message = call.message
-    if not state.coordinates_transactions(call, message.transactional_id):
+    if state.cluster.transactions.node_of(message.transactional_id) != call.node:
         return Done(call.types.response(error_code=Error.NOT_COORDINATOR))
     who = (message.transactional_id, message.producer_id, message.producer_epoch)
     partitions = (state.offsets_partition(message.group_id),)
@@ -209,7 +207,7 @@ def end_txn(state: BrokerState, call: Call) -> Done:
     * The broker writes the markers of few partitions before it answers; of many, as Kafka, behind the answer.
     """
     message = call.message
-    if not state.coordinates_transactions(call, message.transactional_id):
+    if state.cluster.transactions.node_of(message.transactional_id) != call.node:
         return Done(call.types.response(error_code=Error.NOT_COORDINATOR))
     producer = state.transactions.end(
         message.transactional_id,
@@ -255,7 +253,8 @@ def txn_offset_commit(state: BrokerState, call: Call) -> Turns[AskCoordinator | 
     def finish(answers: Sequence[messages.OffsetCommitResponse]) -> Turns[Any]:
         for answer in answers:
             errors.update({(keys[name], number): error for name, number, error in answer.partitions})
-        return (yield from _response(call, errors))
+        topics = yield from topics_with_errors(call, "TxnOffsetCommit", errors)
+        return call.types.response(topics=topics)
 
     if not offsets:
         return Done((yield from finish(())))
@@ -280,7 +279,7 @@ def _check(state: BrokerState, call: Call) -> Error:
     message = call.message
     if not message.group_id:
         return Error.INVALID_GROUP_ID
-    if not state.coordinates_group(call, message.group_id):
+    if state.cluster.groups.node_of(message.group_id) != call.node:
         return Error.NOT_COORDINATOR
     who = (message.transactional_id, message.producer_id, message.producer_epoch)
     partition = state.offsets_partition(message.group_id)
@@ -291,11 +290,6 @@ def _check(state: BrokerState, call: Call) -> Error:
     if error is Error.INVALID_TXN_STATE and call.version >= _FIRST_SAYING_ABORTABLE:
         return Error.TRANSACTION_ABORTABLE
     return error
-
-
-def _response(call: Call, errors: dict[tuple[TopicKey, int], Error]) -> Turns[Any]:
-    topics = yield from topics_with_errors(call, "TxnOffsetCommit", errors)
-    return call.types.response(topics=topics)
 
 
 APIS = (

@@ -1,4 +1,4 @@
-"""Record batches, magic 2 (KIP-98): the fields that a broker reads.
+"""Record batches, magic 2 (KIP-98): the fields that a broker reads, and the checks of produced batches.
 
 Layout (DefaultRecordBatch): base offset 0, length 8, leader epoch 12, magic 16, crc 17, attributes 21,
 last offset delta 23, base timestamp 27, max timestamp 35, producer id 43, producer epoch 51, base
@@ -9,11 +9,16 @@ that base offset and leader epoch can be written without touching it.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 import crc32c
+import structlog
 
-from groupstorm.broker.log.records import keyed_records
+from groupstorm.broker.config import INT64_MAX
+from groupstorm.broker.log.records import KeyedRecord, NoLibraryError, UnpackError, keyed_records, unpack
+from groupstorm.broker.topic_configs import LogSettings
 from groupstorm.coordinator.errors import Error
 
 HEADER_BYTES = 61
@@ -57,8 +62,8 @@ class BatchError(ValueError):
         self.record_errors = record_errors
 
 
-class RawHeader(NamedTuple):
-    """All fields of a batch's header."""
+class Batch(NamedTuple):
+    """The fields of a batch's header, and all its bytes."""
 
     base_offset: int
     length: int
@@ -73,6 +78,12 @@ class RawHeader(NamedTuple):
     producer_epoch: int
     base_sequence: int
     count_of_records: int
+    data: bytes
+
+    @classmethod
+    def read(cls, data: bytes) -> Batch:
+        """Read a batch of which the header at least is whole."""
+        return cls._make((*HEADER.unpack_from(data), data))
 
     @property
     def last_offset(self) -> int:
@@ -87,38 +98,10 @@ class RawHeader(NamedTuple):
         return bool(self.attributes & _CONTROL)
 
     @property
-    def compression(self) -> int:
-        return self.attributes & COMPRESSION_MASK
-
-    @property
-    def delete_horizon_ms(self) -> int | None:
-        """From when on compaction may remove the batch's tombstones, or its marker (KIP-534)."""
-        return self.base_timestamp_ms if self.attributes & HAS_DELETE_HORIZON else None
-
-
-class Batch(NamedTuple):
-    """The header of one record batch and all its bytes."""
-
-    data: bytes
-    attributes: int
-    last_offset_delta: int
-    max_timestamp_ms: int
-    producer_id: int
-    producer_epoch: int
-    base_sequence: int
-
-    @property
-    def is_transactional(self) -> bool:
-        return bool(self.attributes & _TRANSACTIONAL)
-
-    @property
-    def is_control(self) -> bool:
-        return bool(self.attributes & _CONTROL)
-
-    @property
     def is_commit_marker(self) -> bool:
-        """Whether this control batch commits (ControlRecordType)."""
-        return is_commit_marker(self.data)
+        """Whether this control batch, which has its marker, commits (ControlRecordType)."""
+        (marker,) = keyed_records(self.data, self.data[HEADER_BYTES:])
+        return (marker.key or b"")[_MARKER_KIND] == _COMMIT_KIND
 
     @property
     def compression(self) -> int:
@@ -129,39 +112,32 @@ class Batch(NamedTuple):
         """Sequence numbers wrap around to 0 (DefaultRecordBatch.incrementSequence)."""
         return (self.base_sequence + self.last_offset_delta) & 0x7FFF_FFFF
 
+    @property
+    def delete_horizon_ms(self) -> int | None:
+        """From when on compaction may remove the batch's tombstones, or its marker (KIP-534)."""
+        return self.base_timestamp_ms if self.attributes & HAS_DELETE_HORIZON else None
+
 
 def says_transactional(records: bytes | None) -> bool:
     """Whether the first batch calls itself transactional, whatever else may be wrong with it."""
     if records is None or len(records) < HEADER_BYTES:
         return False
-    header = RawHeader._make(HEADER.unpack_from(records))
-    return header.magic == _MAGIC and bool(header.attributes & _TRANSACTIONAL)
+    batch = Batch.read(records)
+    return batch.magic == _MAGIC and batch.is_transactional
 
 
-def read_header(data: bytes) -> RawHeader:
-    """The header of a batch that is whole."""
-    return RawHeader._make(HEADER.unpack_from(data))
-
-
-def is_commit_marker(data: bytes) -> bool:
-    """Whether a control batch that has its marker commits (ControlRecordType)."""
-    (marker,) = keyed_records(data, data[HEADER_BYTES:])
-    return (marker.key or b"")[_MARKER_KIND] == _COMMIT_KIND
-
-
-def parse_stored(records: bytes) -> tuple[Batch, int] | None:
-    """The first batch of ``records``, as `placed_at` has written it, and its base offset; None if the batch
-    is incomplete: the end of a file that was being written."""
+def parse_stored(records: bytes) -> Batch | None:
+    """The first batch of ``records``, as `placed_at` has written it; None if the batch is incomplete: the end
+    of a file that was being written."""
     if len(records) < HEADER_BYTES:
         return None
-    header = RawHeader._make(HEADER.unpack_from(records))
-    size = LENGTH_END + header.length
-    if header.magic != _MAGIC or not HEADER_BYTES <= size <= len(records):
+    batch = Batch.read(records)
+    size = LENGTH_END + batch.length
+    if batch.magic != _MAGIC or not HEADER_BYTES <= size <= len(records):
         return None
     data = records[:size]
-    if crc32c.crc32c(memoryview(data)[CRC_STARTS:]) != header.crc:
-        return None
-    return _batch(data, header), header.base_offset
+    is_whole = crc32c.crc32c(memoryview(data)[CRC_STARTS:]) == batch.crc
+    return batch._replace(data=data) if is_whole else None
 
 
 def marker_batch(producer_id: int, producer_epoch: int, is_commit: bool, now_ms: int) -> Batch:
@@ -176,19 +152,18 @@ def marker_batch(producer_id: int, producer_epoch: int, is_commit: bool, now_ms:
     attributes = _TRANSACTIONAL | _CONTROL
     covered = _COVERED.pack(attributes, 0, now_ms, now_ms, producer_id, producer_epoch, -1, 1) + records
     size = HEADER_BYTES + len(records)
-    data = _BEFORE_COVERED.pack(0, size - LENGTH_END, 0, _MAGIC, crc32c.crc32c(covered)) + covered
-    return Batch(data, attributes, 0, now_ms, producer_id, producer_epoch, -1)
+    head = _BEFORE_COVERED.pack(0, size - LENGTH_END, 0, _MAGIC, crc32c.crc32c(covered))
+    return Batch.read(head + covered)
 
 
 def stamped(batch: Batch, now_ms: int) -> Batch:
     """The batch with the broker's time, for topics whose message.timestamp.type is LogAppendTime
     (DefaultRecordBatch.setMaxTimestamp)."""
-    attributes = batch.attributes | _LOG_APPEND_TIME
     covered = bytearray(memoryview(batch.data)[CRC_STARTS:])
-    struct.pack_into(">h", covered, 0, attributes)
+    struct.pack_into(">h", covered, 0, batch.attributes | _LOG_APPEND_TIME)
     struct.pack_into(">q", covered, _MAX_TIMESTAMP_AT - CRC_STARTS, now_ms)
     head = batch.data[:_CRC_AT] + struct.pack(">I", crc32c.crc32c(covered))
-    return batch._replace(data=head + bytes(covered), attributes=attributes, max_timestamp_ms=now_ms)
+    return Batch.read(head + bytes(covered))
 
 
 def parse_produced(records: bytes | None, produce_version: int, max_bytes: int) -> Batch:
@@ -201,37 +176,25 @@ def parse_produced(records: bytes | None, produce_version: int, max_bytes: int) 
         raise BatchError(Error.INVALID_RECORD, "a produce request carries one record batch per partition")
     if len(records) < HEADER_BYTES:
         raise BatchError(Error.CORRUPT_MESSAGE, f"a record batch of {len(records)} bytes is too short")
-    header = RawHeader._make(HEADER.unpack_from(records))
-    magic, length = header.magic, header.length
-    if magic != _MAGIC:
-        raise BatchError(Error.INVALID_RECORD, f"record batches have magic {_MAGIC}, not {magic}")
-    size = LENGTH_END + length
+    batch = Batch.read(records)
+    if batch.magic != _MAGIC:
+        raise BatchError(Error.INVALID_RECORD, f"record batches have magic {_MAGIC}, not {batch.magic}")
+    size = LENGTH_END + batch.length
     if not HEADER_BYTES <= size <= len(records):
-        raise BatchError(Error.CORRUPT_MESSAGE, f"a record batch announces {length} bytes of {len(records)}")
+        sentence = f"a record batch announces {batch.length} bytes of {len(records)}"
+        raise BatchError(Error.CORRUPT_MESSAGE, sentence)
     if size < len(records):
         raise BatchError(Error.INVALID_RECORD, "a produce request carries only one batch per partition")
     if size > max_bytes:
         raise BatchError(Error.MESSAGE_TOO_LARGE, f"a record batch of {size} bytes, allowed are {max_bytes}")
-    if crc32c.crc32c(memoryview(records)[CRC_STARTS:]) != header.crc:
+    if crc32c.crc32c(memoryview(records)[CRC_STARTS:]) != batch.crc:
         raise BatchError(Error.CORRUPT_MESSAGE, "the checksum of a record batch is wrong")
-    batch = _batch(records, header)
-    _check_header(batch, header.base_offset, header.count_of_records, produce_version)
+    _check_header(batch, produce_version)
     return batch
 
 
-def _batch(data: bytes, header: RawHeader) -> Batch:
-    return Batch(
-        data,
-        header.attributes,
-        header.last_offset_delta,
-        header.max_timestamp_ms,
-        header.producer_id,
-        header.producer_epoch,
-        header.base_sequence,
-    )
-
-
-def _check_header(batch: Batch, base_offset: int, count: int, produce_version: int) -> None:
+def _check_header(batch: Batch, produce_version: int) -> None:
+    base_offset, count = batch.base_offset, batch.count_of_records
     if batch.compression > _ZSTD:
         raise BatchError(Error.CORRUPT_MESSAGE, f"compression {batch.compression} does not exist")
     if batch.compression == _ZSTD and produce_version < _ZSTD_FIRST_PRODUCE_VERSION:
@@ -242,17 +205,12 @@ def _check_header(batch: Batch, base_offset: int, count: int, produce_version: i
         raise BatchError(
             Error.INVALID_RECORD, f"a batch of {count} records with last offset {batch.last_offset_delta}"
         )
-    if batch.attributes & _CONTROL:
+    if batch.is_control:
         raise BatchError(Error.INVALID_RECORD, "control batches are the broker's to write")
     if batch.is_transactional and batch.producer_id == NO_PRODUCER_ID:
         raise BatchError(Error.INVALID_RECORD, "a transactional batch has a producer id")
     if batch.producer_id != NO_PRODUCER_ID and (batch.base_sequence < 0 or batch.producer_epoch < 0):
         raise BatchError(Error.INVALID_RECORD, f"an idempotent producer's sequence {batch.base_sequence}")
-
-
-def last_offset(placed: bytes) -> int:
-    """The offset of the last record of a batch in a log."""
-    return read_header(placed).last_offset
 
 
 def placed_at(batch: Batch, offset: int, leader_epoch: int) -> bytes:
@@ -261,3 +219,80 @@ def placed_at(batch: Batch, offset: int, leader_epoch: int) -> bytes:
     if batch.data.startswith(head):
         return batch.data  # of a journal
     return head + memoryview(batch.data)[_PLACED.size :]
+
+
+_SHOWN_ERRORS = 3
+_NO_TIMESTAMP = -1
+
+
+def check_records(batch: Batch, settings: LogSettings, partition: str, now_ms: int) -> None:
+    """Raises BatchError with an error for each record that is refused; the whole batch is refused then
+    (KIP-467). ``partition``: for messages, as ``orders-0``.
+
+    A batch with a compression whose library is missing passes, on a compacted topic with a warning.
+    """
+    if not settings.is_compacted and not _may_be_out_of_range(batch, settings, now_ms):
+        return
+    try:
+        records = [*keyed_records(batch.data, unpack(batch.data[HEADER_BYTES:], batch.compression))]
+    except NoLibraryError as missing:
+        if settings.is_compacted:
+            _warn_of_unread(partition, str(missing))
+        return
+    except (UnpackError, ValueError) as problem:
+        raise BatchError(
+            Error.INVALID_RECORD, f"the records of a batch cannot be read: {problem}"
+        ) from problem
+    refused = [*_refused(records, settings, partition, now_ms)]
+    if refused:
+        raise _refusal(refused)
+
+
+@cache
+def _warn_of_unread(partition: str, problem: str) -> None:
+    """One warning for a partition, whatever the number of its batches."""
+    sentence = "batches of a compacted topic are neither checked nor compacted"
+    structlog.get_logger().warning(sentence, partition=partition, why=problem)
+
+
+def _may_be_out_of_range(batch: Batch, settings: LogSettings, now_ms: int) -> bool:
+    """By the header, which has the newest timestamp and not the oldest: most batches need not be opened."""
+    if settings.log_append_time:
+        return False
+    is_bounded = settings.timestamp_before_max_ms < INT64_MAX
+    return is_bounded or batch.max_timestamp_ms > now_ms + settings.timestamp_after_max_ms
+
+
+def _refused(
+    records: list[KeyedRecord], settings: LogSettings, partition: str, now_ms: int
+) -> Iterator[tuple[Error, RecordError]]:
+    first_ms, last_ms = now_ms - settings.timestamp_before_max_ms, now_ms + settings.timestamp_after_max_ms
+    for index, record in enumerate(records):
+        stamp_ms = record.timestamp_ms
+        if settings.is_compacted and record.key is None:
+            sentence = f"Compacted topic cannot accept message without key in topic partition {partition}"
+            yield Error.INVALID_RECORD, RecordError(index, sentence)
+        elif (
+            not settings.log_append_time and stamp_ms != _NO_TIMESTAMP and not first_ms <= stamp_ms <= last_ms
+        ):
+            sentence = (
+                f"Timestamp {stamp_ms} of message with offset {record.offset_delta} is out of range."
+                f" The timestamp should be within [{first_ms}, {last_ms}]"
+            )
+            yield Error.INVALID_TIMESTAMP, RecordError(index, sentence)
+
+
+def _refusal(refused: list[tuple[Error, RecordError]]) -> BatchError:
+    """LogValidator.processRecordErrors: one timestamp among the errors decides on the error of the batch."""
+    errors = tuple(one for _, one in refused)
+    if any(error is Error.INVALID_TIMESTAMP for error, _ in refused):
+        sentence = "One or more records have been rejected due to invalid timestamp"
+        return BatchError(Error.INVALID_TIMESTAMP, sentence, errors)
+    shown = ", ".join(
+        f"RecordError(batchIndex={at}, message='{text}')" for at, text in errors[:_SHOWN_ERRORS]
+    )
+    sentence = (
+        f"One or more records have been rejected due to {len(errors)} record errors in total,"
+        f" and only showing the first three errors at most: [{shown}]"
+    )
+    return BatchError(Error.INVALID_RECORD, sentence, errors)

@@ -1,4 +1,5 @@
-"""Compaction of a log (Kafka's Cleaner, CleanedTransactionMetadata).
+"""Compaction of a log: which part of it is compacted, and how (Kafka's LogToClean, Cleaner,
+CleanedTransactionMetadata).
 
 One pass looks for the newest offset of each key in the dirty part of the log. Then it goes through all
 batches in front of the end, and keeps of their records the newest of each key. Offsets do not change.
@@ -14,8 +15,10 @@ batches in front of the end, and keeps of their records the newest of each key. 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import NamedTuple
 
 import crc32c
@@ -27,15 +30,83 @@ from groupstorm.broker.log.batches import (
     HEADER,
     HEADER_BYTES,
     LENGTH_END,
-    RawHeader,
-    is_commit_marker,
-    read_header,
+    Batch,
 )
-from groupstorm.broker.log.columns import LogBatches
-from groupstorm.broker.log.compression import UnpackError, pack, unpack
+from groupstorm.broker.log.columns import NO_TIMESTAMP, LogBatches
 from groupstorm.broker.log.producers import AbortedTransaction, LastRecord
-from groupstorm.broker.log.records import KeyedRecord, keyed_records
-from groupstorm.broker.log.segments import Cleanable
+from groupstorm.broker.log.records import KeyedRecord, UnpackError, keyed_records, pack, unpack, varint
+from groupstorm.broker.topic_configs import LogSettings
+
+
+class Cleanable(NamedTuple):
+    """The cleaner looks for newer records of each key from ``first_dirty_offset`` to before ``end_offset``.
+    It cleans everything in front of ``end_offset``."""
+
+    first_dirty_offset: int
+    end_offset: int
+    clean_bytes: int
+    """In front of the first dirty offset."""
+    dirty_bytes: int
+    is_overdue: bool
+    """Records have been dirty for longer than max.compaction.lag.ms."""
+
+    @property
+    def dirty_ratio(self) -> float:
+        total = self.clean_bytes + self.dirty_bytes
+        return self.dirty_bytes / total if total else 0.0
+
+    def is_due(self, settings: LogSettings) -> bool:
+        if self.is_overdue and self.dirty_bytes:
+            return True
+        return self.dirty_ratio > settings.min_cleanable_dirty_ratio
+
+
+def cleanable(
+    batches: LogBatches,
+    segments: list[int],
+    first_dirty_offset: int,
+    last_stable_offset: int,
+    settings: LogSettings,
+    now_ms: int,
+) -> Cleanable:
+    """``segments``: the offsets at which they begin.
+
+    Only whole segments are cleaned: not the active one, not the one with the last stable offset, and none
+    whose records are younger than min.compaction.lag.ms.
+    """
+    end_offset = min(_segment_with(segments, last_stable_offset), segments[-1])
+    dirty = [base for base in segments if base >= _segment_with(segments, first_dirty_offset)]
+    lag_ms = settings.min_compaction_lag_ms
+    for base, next_base in pairwise(dirty):
+        if lag_ms > 0 and _newest_ms(batches, base, next_base) > now_ms - lag_ms:
+            end_offset = min(end_offset, base)
+            break
+    end_offset = max(end_offset, first_dirty_offset)
+    first, last = batches.from_base(first_dirty_offset), batches.from_base(end_offset)
+    oldest_ms = min((at for base in dirty[:-1] if (at := _first_ms(batches, base)) > 0), default=now_ms)
+    return Cleanable(
+        first_dirty_offset,
+        end_offset,
+        batches.size_of(0, first),
+        batches.size_of(first, last),
+        oldest_ms < now_ms - settings.max_compaction_lag_ms,
+    )
+
+
+def _segment_with(segments: list[int], offset: int) -> int:
+    """The base of the segment that holds this offset."""
+    return segments[max(0, bisect_right(segments, offset) - 1)]
+
+
+def _newest_ms(batches: LogBatches, base: int, next_base: int) -> int:
+    first, last = batches.from_base(base), batches.from_base(next_base)
+    return max(batches.columns.max_timestamps_ms[first:last], default=0)
+
+
+def _first_ms(batches: LogBatches, base: int) -> int:
+    """The time of a segment's first batch."""
+    first = batches.from_base(base)
+    return batches.columns.max_timestamps_ms[first] if first < len(batches) else 0
 
 
 class Cleaned(NamedTuple):
@@ -65,25 +136,25 @@ class _Transactions:
     def __post_init__(self) -> None:
         self.aborted = sorted(self.aborted, key=lambda one: one.first_offset, reverse=True)
 
-    def is_discardable(self, header: RawHeader, data: bytes) -> bool:
+    def is_discardable(self, batch: Batch) -> bool:
         """Whether the batch is an aborted transaction's, or a marker that may go."""
-        while self.aborted and self.aborted[-1].first_offset <= header.last_offset:
+        while self.aborted and self.aborted[-1].first_offset <= batch.last_offset:
             begun = self.aborted.pop()
             self._open.setdefault(begun.producer_id, (begun, False))
-        if header.is_control:
-            return header.count_of_records == 0 or self._ends(header, data)
-        if not header.is_transactional:
+        if batch.is_control:
+            return batch.count_of_records == 0 or self._ends(batch)
+        if not batch.is_transactional:
             return False
-        met = self._open.get(header.producer_id)
+        met = self._open.get(batch.producer_id)
         if met is None:
-            self._committed.add(header.producer_id)
+            self._committed.add(batch.producer_id)
             return False
-        self._open[header.producer_id] = (met[0], True)
+        self._open[batch.producer_id] = (met[0], True)
         return True
 
-    def _ends(self, header: RawHeader, data: bytes) -> bool:
-        producer_id = header.producer_id
-        if is_commit_marker(data):
+    def _ends(self, batch: Batch) -> bool:
+        producer_id = batch.producer_id
+        if batch.is_commit_marker:
             was_met = producer_id in self._committed
             self._committed.discard(producer_id)
             return not was_met
@@ -113,15 +184,14 @@ def clean(
     transactions = _Transactions(in_front)
     cleaned = Cleaned([], {}, [])
     for index in range(end):
-        data = batches.data(index)
-        header = read_header(data)
-        may_go = transactions.is_discardable(header, data)
-        stays = header.last_offset + 1 == part.end_offset or _is_last_of_producer(header, last_records)
-        after = _after(header, data, newest, may_go, stays, (now_ms, now_ms + delete_retention_ms))
+        batch = Batch.read(batches.data(index))
+        may_go = transactions.is_discardable(batch)
+        stays = batch.last_offset + 1 == part.end_offset or _is_last_of_producer(batch, last_records)
+        after = _after(batch, newest, may_go, stays, (now_ms, now_ms + delete_retention_ms))
         if after is None:
-            cleaned.removed.append(header.base_offset)
-        elif after is not data:
-            cleaned.rewritten[header.base_offset] = after
+            cleaned.removed.append(batch.base_offset)
+        elif after is not batch.data:
+            cleaned.rewritten[batch.base_offset] = after
     behind = [one for one in aborted if one.last_offset >= part.end_offset]
     kept = [one for one in transactions.kept if one.last_offset < part.end_offset]
     cleaned.aborted.extend(sorted({*kept, *behind}, key=lambda one: one.last_offset))
@@ -133,39 +203,37 @@ def _newest_offsets(batches: LogBatches, dirty: range, aborted: list[AbortedTran
     newest: dict[bytes, int] = {}
     transactions = _Transactions(aborted)
     for index in dirty:
-        data = batches.data(index)
-        header = read_header(data)
-        if transactions.is_discardable(header, data) or header.is_control:
+        batch = Batch.read(batches.data(index))
+        if transactions.is_discardable(batch) or batch.is_control:
             continue
-        for record in _records(header, data) or ():
+        for record in _records(batch) or ():
             if record.key is not None:
-                newest[record.key] = header.base_offset + record.offset_delta
+                newest[record.key] = batch.base_offset + record.offset_delta
     return newest
 
 
-def _records(header: RawHeader, data: bytes) -> list[KeyedRecord] | None:
+def _records(batch: Batch) -> list[KeyedRecord] | None:
     """None if the batch cannot be opened."""
-    if not header.count_of_records:
+    if not batch.count_of_records:
         return []
     try:
-        return [*keyed_records(data, unpack(data[HEADER_BYTES:], header.compression))]
+        return [*keyed_records(batch.data, unpack(batch.data[HEADER_BYTES:], batch.compression))]
     except (UnpackError, ValueError):
         return None
 
 
-def _is_last_of_producer(header: RawHeader, last_records: Mapping[int, LastRecord]) -> bool:
+def _is_last_of_producer(batch: Batch, last_records: Mapping[int, LastRecord]) -> bool:
     """Whether the state of the producer is in this batch: its last sequence number, or its epoch."""
-    last = last_records.get(header.producer_id)
+    last = last_records.get(batch.producer_id)
     if last is None:
         return False
     if last.offset is not None:
-        return header.last_offset == last.offset
-    return header.is_control and header.producer_epoch == last.epoch
+        return batch.last_offset == last.offset
+    return batch.is_control and batch.producer_epoch == last.epoch
 
 
 def _after(
-    header: RawHeader,
-    data: bytes,
+    batch: Batch,
     newest: Mapping[bytes, int],
     may_go: bool,
     stays: bool,
@@ -176,53 +244,50 @@ def _after(
     ``times_ms``: the present time, and the delete horizon of a batch that gets one now.
     """
     now_ms, horizon_ms = times_ms
-    old_horizon_ms = header.delete_horizon_ms
+    old_horizon_ms = batch.delete_horizon_ms
     is_over = old_horizon_ms is not None and old_horizon_ms <= now_ms
-    if may_go and (is_over or not header.is_control):
-        return _emptied(header, data) if stays else None
-    records = _records(header, data)
+    if may_go and (is_over or not batch.is_control):
+        return _emptied(batch) if stays else None
+    records = _records(batch)
     if records is None:
-        return data
-    kept = records if header.is_control else [*_newest(header, records, newest, keeps_tombstones=not is_over)]
+        return batch.data
+    kept = records if batch.is_control else [*_newest(batch, records, newest, keeps_tombstones=not is_over)]
     if not kept:
-        return _emptied(header, data) if stays else None
-    has_tombstones = may_go if header.is_control else any(one.value is None for one in kept)
+        return _emptied(batch) if stays else None
+    has_tombstones = may_go if batch.is_control else any(one.value is None for one in kept)
     gets_horizon = has_tombstones and old_horizon_ms is None
     if len(kept) == len(records) and not gets_horizon:
-        return data
-    return with_records(header, kept, horizon_ms if gets_horizon else old_horizon_ms)
+        return batch.data
+    return with_records(batch, kept, horizon_ms if gets_horizon else old_horizon_ms)
 
 
 def _newest(
-    header: RawHeader, records: list[KeyedRecord], newest: Mapping[bytes, int], keeps_tombstones: bool
+    batch: Batch, records: list[KeyedRecord], newest: Mapping[bytes, int], keeps_tombstones: bool
 ) -> Iterator[KeyedRecord]:
     for record in records:
         if record.key is None or (record.value is None and not keeps_tombstones):
             continue
-        if header.base_offset + record.offset_delta >= newest.get(record.key, -1):
+        if batch.base_offset + record.offset_delta >= newest.get(record.key, -1):
             yield record
 
 
-def _emptied(header: RawHeader, data: bytes) -> bytes:
-    return _without_records(header) if header.count_of_records else data
+def _emptied(batch: Batch) -> bytes:
+    return _without_records(batch) if batch.count_of_records else batch.data
 
 
-_NO_TIMESTAMP = -1
-
-
-def with_records(header: RawHeader, records: Sequence[KeyedRecord], delete_horizon_ms: int | None) -> bytes:
+def with_records(batch: Batch, records: Sequence[KeyedRecord], delete_horizon_ms: int | None) -> bytes:
     """The batch with these of its records.
 
     ``delete_horizon_ms``: from when on its tombstones, or its marker, may go; it takes the place of the base
     timestamp (KIP-534).
     """
-    attributes = header.attributes
+    attributes = batch.attributes
     base_ms = records[0].timestamp_ms
     if delete_horizon_ms is not None:
         attributes |= HAS_DELETE_HORIZON
         base_ms = delete_horizon_ms
     body = b"".join(_record(one, base_ms) for one in records)
-    changed = header._replace(
+    changed = batch._replace(
         attributes=attributes,
         base_timestamp_ms=base_ms,
         max_timestamp_ms=max(one.timestamp_ms for one in records),
@@ -231,31 +296,20 @@ def with_records(header: RawHeader, records: Sequence[KeyedRecord], delete_horiz
     return _batch(changed, pack(body, attributes & COMPRESSION_MASK))
 
 
-def _without_records(header: RawHeader) -> bytes:
+def _without_records(batch: Batch) -> bytes:
     """The batch without any record: its producer's last sequence number and the last offset stay."""
-    attributes = header.attributes & ~(COMPRESSION_MASK | HAS_DELETE_HORIZON)
-    changed = header._replace(attributes=attributes, base_timestamp_ms=_NO_TIMESTAMP, count_of_records=0)
+    attributes = batch.attributes & ~(COMPRESSION_MASK | HAS_DELETE_HORIZON)
+    changed = batch._replace(attributes=attributes, base_timestamp_ms=NO_TIMESTAMP, count_of_records=0)
     return _batch(changed, b"")
 
 
-def _batch(header: RawHeader, records: bytes) -> bytes:
+def _batch(batch: Batch, records: bytes) -> bytes:
     length = HEADER_BYTES - LENGTH_END + len(records)
-    covered = HEADER.pack(*header)[CRC_STARTS:] + records
-    return HEADER.pack(*header._replace(length=length, crc=crc32c.crc32c(covered)))[:CRC_STARTS] + covered
+    covered = HEADER.pack(*batch[:-1])[CRC_STARTS:] + records
+    return HEADER.pack(*batch._replace(length=length, crc=crc32c.crc32c(covered))[:-1])[:CRC_STARTS] + covered
 
 
 def _record(record: KeyedRecord, base_ms: int) -> bytes:
     numbers = varint(record.timestamp_ms - base_ms) + varint(record.offset_delta)
     body = bytes((record.attributes,)) + numbers + record.behind_offset
     return varint(len(body)) + body
-
-
-def varint(number: int) -> bytes:
-    """A zigzag number."""
-    value = (number << 1) ^ (number >> 63)
-    encoded = bytearray()
-    while value > 0x7F:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)

@@ -8,7 +8,7 @@ from bisect import bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from groupstorm.broker.log.batches import read_header
+from groupstorm.broker.log.batches import Batch
 
 NO_TIMESTAMP = -1
 #: The position of a batch whose bytes are in memory.
@@ -151,7 +151,6 @@ class LogBatches:
 
 
 def _row(data: bytes, position: int) -> tuple[int, int, int, int, int]:
-    header = read_header(data)
-    max_timestamp_ms = header.max_timestamp_ms if header.count_of_records else NO_TIMESTAMP
-    last_offset = header.base_offset + header.last_offset_delta
-    return header.base_offset, last_offset, max_timestamp_ms, position, len(data)
+    batch = Batch.read(data)
+    max_timestamp_ms = batch.max_timestamp_ms if batch.count_of_records else NO_TIMESTAMP
+    return batch.base_offset, batch.last_offset, max_timestamp_ms, position, len(data)

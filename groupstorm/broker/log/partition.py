@@ -1,12 +1,12 @@
-"""The log of one partition: batches and their offsets, producers, open and aborted transactions."""
+"""The log of one partition: batches and their offsets, segments, producers, transactions."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
-from groupstorm.broker.log.batches import Batch, marker_batch, placed_at, read_header
-from groupstorm.broker.log.cleaning import Cleaned, clean
+from groupstorm.broker.log.batches import Batch, marker_batch, placed_at
+from groupstorm.broker.log.cleaning import Cleanable, Cleaned, clean, cleanable
 from groupstorm.broker.log.columns import (
     IN_MEMORY,
     NO_TIMESTAMP,
@@ -16,7 +16,6 @@ from groupstorm.broker.log.columns import (
 )
 from groupstorm.broker.log.producers import AbortedTransaction, KeptProducer, PartitionTransactions, Producers
 from groupstorm.broker.log.records import first_record_since, record_of_max_timestamp
-from groupstorm.broker.log.segments import Cleanable, Segments, cleanable
 from groupstorm.broker.topic_configs import LogSettings
 
 #: Partitions never change their leaders.
@@ -48,6 +47,56 @@ class LogState(NamedTuple):
     producers: tuple[KeptProducer, ...]
     open_transactions: tuple[tuple[int, int], ...]
     aborted: tuple[AbortedTransaction, ...]
+
+
+class Segments:
+    """The offsets at which the segments of one log begin.
+
+    Nothing is kept in segments here: a segment is the offset at which Kafka would begin a new file. The
+    newest one, the active segment, is not compacted.
+    """
+
+    __slots__ = ("_active_bytes", "_active_since_ms", "bases")
+
+    def __init__(self) -> None:
+        self.bases = [0]
+        self._active_bytes = 0
+        self._active_since_ms = 0
+
+    @property
+    def active_base(self) -> int:
+        return self.bases[-1]
+
+    def appending(self, base_offset: int, size: int, max_timestamp_ms: int, settings: LogSettings) -> None:
+        """Begin a new segment in front of this batch if the batch would make the active one too large, or is
+        too much newer than the first batch of the active one (LogSegment.shouldRoll)."""
+        if self._active_bytes:
+            waited_ms = max_timestamp_ms - self._active_since_ms if self._active_since_ms >= 0 else 0
+            is_full = self._active_bytes > settings.segment_bytes - size
+            if is_full or waited_ms > settings.longest_segment_ms:
+                self.bases.append(base_offset)
+                self._active_bytes = 0
+        if not self._active_bytes:
+            self._active_since_ms = max_timestamp_ms
+        self._active_bytes += size
+
+    def begin_at(self, offset: int) -> None:
+        """Forget the segments in front of this offset, the beginning of the log."""
+        while len(self.bases) > 1 and self.bases[1] <= offset:
+            del self.bases[0]
+        self.bases[0] = max(self.bases[0], offset)
+
+    def merge(self, until: int) -> None:
+        """Compaction makes one segment of those in front of this offset, which is the base of another one."""
+        self.bases = [self.bases[0], *(base for base in self.bases[1:] if base >= until)]
+
+    def restore(self, bases: Sequence[int], batches: LogBatches) -> None:
+        """Take the segments of a log that has these batches."""
+        self.bases = list(bases)
+        first = batches.from_base(self.active_base)
+        self._active_bytes = batches.size_of(first, len(batches))
+        stamps_ms = batches.columns.max_timestamps_ms
+        self._active_since_ms = stamps_ms[first] if first < len(stamps_ms) else 0
 
 
 class PartitionLog:
@@ -85,12 +134,12 @@ class PartitionLog:
         """Append the control batch that ends a producer's transaction in this partition."""
         return self._append(marker_batch(producer_id, producer_epoch, is_commit, now_ms))
 
-    def restore(self, batch: Batch, base_offset: int, position: int = IN_MEMORY) -> None:
+    def restore(self, batch: Batch, position: int = IN_MEMORY) -> None:
         """Append a batch of the journal at its offset; ``position``: where its bytes are in the file. The log
         begins with the first one."""
         if not self.batches:
-            self.start_offset = max(self.start_offset, base_offset)
-        self.end_offset = base_offset
+            self.start_offset = max(self.start_offset, batch.base_offset)
+        self.end_offset = batch.base_offset
         self._append(batch, position)
 
     def _append(self, batch: Batch, position: int = IN_MEMORY) -> Appended:
@@ -168,7 +217,7 @@ class PartitionLog:
 
     def rewrite(self, data: bytes, position: int = IN_MEMORY) -> None:
         """Put a batch in the place of the one with its base offset. Raises LookupError if there is none."""
-        base_offset = read_header(data).base_offset
+        base_offset = Batch.read(data).base_offset
         index = self.batches.index_of(base_offset)
         if index is None:
             raise LookupError(f"no batch begins at {base_offset}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from groupstorm.broker.cluster import Cluster
 from groupstorm.broker.config import BrokerConfig
@@ -17,7 +17,11 @@ from groupstorm.coordinator.errors import Error, Refused
 MAX_NAME_LENGTH = 249
 #: Kafka creates at most so many partitions in one request (ReplicationControlManager, KAFKA-19130).
 MAX_PARTITIONS_PER_REQUEST = 10_000
-INTERNAL_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+OFFSETS_TOPIC = "__consumer_offsets"
+TRANSACTIONS_TOPIC = "__transaction_state"
+#: The internal topics of coordinators that are emulated.
+COORDINATORS_TOPICS = (OFFSETS_TOPIC, TRANSACTIONS_TOPIC)
+INTERNAL_TOPICS = frozenset({*COORDINATORS_TOPICS, "__share_group_state"})
 
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
 
@@ -31,8 +35,8 @@ class Topic:
     """The brokers of each partition, its leader in front."""
     number: int
     """Counts topics; each begins at another broker."""
-    configs: dict[str, str] = field(default_factory=dict)
-    settings: LogSettings = field(default_factory=LogSettings)
+    configs: dict[str, str]
+    settings: LogSettings
 
     @property
     def is_internal(self) -> bool:
@@ -137,17 +141,27 @@ class Topics:
         """Create a topic with a lasting id; ``configs`` and ``replicas`` (per partition, its leader in front)
         have been checked. Raises Refused."""
         self.check_new(name, partitions)
-        settings = LogSettings()
+        own = dict(configs or {})
         topic = Topic(
-            name, self._new_topic_id(), [], list(replicas or ()), self._created, dict(configs or {}), settings
+            name,
+            self._new_topic_id(),
+            [],
+            list(replicas or ()),
+            self._created,
+            own,
+            LogSettings(own, self._broker),
         )
-        self._take_settings(topic)
-        self._created += not topic.is_internal
+        self._add(topic, partitions, replication_factor)
+        return topic
+
+    def _add(self, topic: Topic, partitions: int, replication_factor: int) -> None:
+        name = topic.name
+        self._note_compaction(topic)
+        self._created = max(self._created, topic.number + (not topic.is_internal))
         self._by_name[name] = topic
         self._by_id[topic.topic_id] = topic
         self._by_collision_key[_collision_key(name)] = name
         self._grow(topic, partitions, replication_factor)
-        return topic
 
     def restore(
         self,
@@ -165,13 +179,11 @@ class Topics:
         if not {node for one in replicas for node in one} <= set(nodes):
             factor = min(len(replicas[0]), len(nodes))
             replicas = [self.cluster.replicas(number, index, factor) for index in range(len(replicas))]
-        created, self._created = self._created, number
-        before, self._new_topic_id = self._new_topic_id, lambda: topic_id
-        try:
-            self.create(name, len(replicas), len(replicas[0]), configs, replicas)
-        finally:
-            self._new_topic_id = before
-            self._created = max(created, self._created)
+        self.check_new(name, len(replicas))
+        topic = Topic(
+            name, topic_id, [], list(replicas), number, dict(configs), LogSettings(configs, self._broker)
+        )
+        self._add(topic, len(replicas), len(replicas[0]))
 
     def check_grown(self, topic: Topic, partitions: int) -> None:
         """Raises Refused if the topic cannot have so many partitions."""
@@ -227,10 +239,10 @@ class Topics:
         """Replace the topic's configurations; they have been checked."""
         topic.configs.clear()
         topic.configs.update(configs)
-        self._take_settings(topic)
-
-    def _take_settings(self, topic: Topic) -> None:
         topic.settings.update(topic.configs, self._broker)
+        self._note_compaction(topic)
+
+    def _note_compaction(self, topic: Topic) -> None:
         if topic.settings.is_compacted:
             self.compacted[topic.name] = topic
         else:

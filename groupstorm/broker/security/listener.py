@@ -8,9 +8,9 @@ import ssl
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
-from groupstorm.broker.apis.api import BrokerState
 from groupstorm.broker.config import BrokerConfig
 from groupstorm.broker.security.users import Users
+from groupstorm.broker.state import BrokerState
 from groupstorm.problems import InputError
 
 

@@ -1,20 +1,24 @@
 """Users: their passwords, from a file and never from the command line, and their SCRAM credentials (KIP-554).
 
 A user of the file has a credential of each SCRAM mechanism until an administrator replaces or deletes it.
-PLAIN knows the users of the file alone, as Kafka's PLAIN knows those of its configuration.
+PLAIN knows the users of the file alone, as Kafka's PLAIN knows those of its configuration. A credential has
+the parts of a password that RFC 5802 lets a server keep.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
-from groupstorm.broker.security.scram import ITERATIONS, Credential, make_credential
 from groupstorm.problems import InputError
 
+#: The fewest that Kafka takes (ScramMechanism); our credentials are made with as many.
+ITERATIONS = 4096
 _SALT_BYTES = 16
 #: SCRAM's messages carry printable ASCII (RFC 5802), and Kafka takes no other names.
 _NAME = re.compile(r"[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?")
@@ -29,6 +33,29 @@ def is_name(name: str) -> bool:
 def is_password(password: str) -> bool:
     """Whether PLAIN can carry the password, whose parts end with a NUL."""
     return bool(password) and "\0" not in password
+
+
+class Credential(NamedTuple):
+    """The parts of a password that a server keeps; ``hash_name`` as hashlib calls it."""
+
+    hash_name: str
+    salt: bytes
+    iterations: int
+    stored_key: bytes
+    server_key: bytes
+
+
+def make_credential(hash_name: str, password: str, salt: bytes, iterations: int = ITERATIONS) -> Credential:
+    """As ScramFormatter.generateCredential. Passwords are used as they are, without SASLprep."""
+    salted = hashlib.pbkdf2_hmac(hash_name, password.encode(), salt, iterations)
+    return credential_of_salted(hash_name, salt, iterations, salted)
+
+
+def credential_of_salted(hash_name: str, salt: bytes, iterations: int, salted: bytes) -> Credential:
+    """The credential of a password that a client has salted."""
+    client_key = hmac.digest(salted, b"Client Key", hash_name)
+    stored_key = hashlib.new(hash_name, client_key).digest()
+    return Credential(hash_name, salt, iterations, stored_key, hmac.digest(salted, b"Server Key", hash_name))
 
 
 class Users:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.broker.log.batches import LENGTH_END, last_offset, parse_stored
+from groupstorm.broker.log.batches import LENGTH_END, parse_stored
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.logs import (
     FETCH,
@@ -97,17 +97,18 @@ class OffsetsTail:
     def _take(self, data: bytes) -> None:
         """Whole batches; a fetch may end in the middle of one, and begin before the position."""
         at = 0
-        while (parsed := parse_stored(data[at : at + _size(data, at)])) is not None:
-            batch, base_offset = parsed
+        while (batch := parse_stored(data[at : at + _size(data, at)])) is not None:
             at += len(batch.data)
-            next_offset = last_offset(batch.data) + 1
+            next_offset = batch.last_offset + 1
             if next_offset <= self._offset:
                 continue
             self._offset = next_offset
             try:
-                self._batches.take(batch, base_offset)
+                self._batches.take(batch, batch.base_offset)
             except UnreadableBatch as problem:
-                self._source.damage.append(f"{self._partition}: the batch at offset {base_offset}: {problem}")
+                self._source.damage.append(
+                    f"{self._partition}: the batch at offset {batch.base_offset}: {problem}"
+                )
 
 
 def _size(data: bytes, at: int) -> int:

@@ -76,7 +76,7 @@ class OffsetsSegments(LogSource):
                 left_out.setdefault("has a wrong checksum", []).append(offset)
                 continue
             try:
-                self._batches.take(*parsed)
+                self._batches.take(parsed, parsed.base_offset)
             except UnreadableBatch as problem:
                 left_out.setdefault(f"cannot be read ({problem})", []).append(offset)
             yield from self._observer.ready()

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Protocol
 
 from groupstorm.broker.authorization import CLUSTER_NAME, Operation, PatternType, Permission, ResourceType
 from groupstorm.protocol.codec import request_type
-from groupstorm.protocol.codec.shape import FieldShape, shapes_of
 from tests.broker import wire
 
 ADMIN, USER = "admin", "alice"
@@ -75,7 +74,7 @@ def play(
             for rights in probe.rights:
                 give(asker, rights)
                 ids = topic_ids()
-                body = built(request_type(probe.api_key, version), probe.fields, ids)
+                body = wire.message(request_type(probe.api_key, version), probe.fields, ids)
                 answer = _ready(asker, probe, version, body)
                 names = {topic_id: f"id of {name}" for name, topic_id in ids.items()}
                 yield Heard(probe.name, version, rights, None if answer is None else noted(answer, names))
@@ -113,7 +112,7 @@ def give(asker: Asker, rights: Sequence[str]) -> None:
 
 def must_ask(asker: Asker, api_key: int, version: int, fields: Mapping[str, Any]) -> Any:
     """Ask as the administrator; there has to be an answer."""
-    answer = asker.ask(ADMIN, api_key, version, built(request_type(api_key, version), fields, {}))
+    answer = asker.ask(ADMIN, api_key, version, wire.message(request_type(api_key, version), fields))
     assert answer is not None
     return answer
 
@@ -132,29 +131,6 @@ def creation(right: str) -> dict[str, Any]:
         "operation": Operation[operation.removeprefix("-")],
         "permission_type": Permission.DENY if operation.startswith("-") else Permission.ALLOW,
     }
-
-
-def built(kind: Any, fields: Mapping[str, Any], ids: Mapping[str, uuid.UUID]) -> Any:
-    """kio's message of plain values: milliseconds for durations, names of topics for their ids."""
-    return kind(**{shape.name: _value(shape, fields, ids) for shape in shapes_of(kind)})
-
-
-def _value(shape: FieldShape, fields: Mapping[str, Any], ids: Mapping[str, uuid.UUID]) -> Any:
-    if shape.name not in fields:
-        return () if shape.array else shape.default
-    value = fields[shape.name]
-    if value is None:
-        return None
-    return tuple(_plain(shape, one, ids) for one in value) if shape.array else _plain(shape, value, ids)
-
-
-def _plain(shape: FieldShape, value: Any, ids: Mapping[str, uuid.UUID]) -> Any:
-    if shape.entity is not None:
-        return built(shape.entity, value, ids)
-    kind = shape.kafka_type or ""
-    if kind.startswith("timedelta"):
-        return datetime.timedelta(milliseconds=value)
-    return ids.get(value, uuid.UUID(int=99)) if kind == "uuid" and value is not None else value
 
 
 def noted(value: Any, names: Mapping[uuid.UUID, str]) -> Any:

@@ -23,7 +23,6 @@ from tests.broker.authorization.playing import (
     USER,
     Heard,
     Probe,
-    built,
     codes_of,
     give,
     must_ask,
@@ -100,7 +99,7 @@ def test_a_regular_expression_matches_the_topics_that_its_member_may_describe(
     give(emulator, ["READ GROUP patterns", f"DESCRIBE TOPIC {described}"])
     for _ in range(2):  # the first one has the expression resolved
         joins = heartbeat("patterns", subscribed_topic_names=None, subscribed_topic_regex=".*")
-        body = built(request_type(wire.CONSUMER_GROUP_HEARTBEAT, 1), joins, {})
+        body = wire.message(request_type(wire.CONSUMER_GROUP_HEARTBEAT, 1), joins)
         assert emulator.ask(USER, wire.CONSUMER_GROUP_HEARTBEAT, 1, body).error_code == 0
     groups = must_ask(emulator, wire.CONSUMER_GROUP_DESCRIBE, 1, {"group_ids": ("patterns",)}).groups
     (member,) = groups[0].members

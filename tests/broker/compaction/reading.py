@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from groupstorm.broker.log.batches import HEADER_BYTES, is_commit_marker, parse_produced, read_header
-from groupstorm.broker.log.compression import unpack
+from groupstorm.broker.log.batches import HEADER_BYTES, Batch, parse_produced
 from groupstorm.broker.log.partition import PartitionLog
-from groupstorm.broker.log.records import keyed_records
+from groupstorm.broker.log.records import keyed_records, unpack
 from groupstorm.broker.topic_configs import LogSettings
 from tests.broker import wire
 
@@ -30,11 +29,11 @@ def read(log: PartitionLog, committed_only: bool = False) -> Iterator[Read]:
     waiting = sorted((one.first_offset, one.producer_id) for one in aborted)
     dropped: set[int] = set()
     for data in batches:
-        header = read_header(data)
+        header = Batch.read(data)
         while waiting and waiting[0][0] <= header.last_offset:
             dropped.add(waiting.pop(0)[1])
         if header.is_control:
-            if header.count_of_records and not is_commit_marker(data):
+            if header.count_of_records and not header.is_commit_marker:
                 dropped.discard(header.producer_id)
             continue
         if header.is_transactional and header.producer_id in dropped:
@@ -49,7 +48,7 @@ def read(log: PartitionLog, committed_only: bool = False) -> Iterator[Read]:
 def settings(**changed: object) -> LogSettings:
     """Return the settings of a topic that is compacted whenever it has a dirty segment. Each batch is a
     segment of its own: all but the last one can be compacted."""
-    made = LogSettings(retention_ms=-1)
+    made = LogSettings({"retention.ms": "-1"})
     made.is_compacted, made.is_deleted = True, False
     made.min_cleanable_dirty_ratio = 0.0
     made.segment_bytes = 1

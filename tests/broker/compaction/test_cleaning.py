@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.broker.log.batches import parse_stored, read_header
-from groupstorm.broker.log.compression import pack
+from groupstorm.broker.log.batches import Batch, parse_stored
 from groupstorm.broker.log.partition import PartitionLog
+from groupstorm.broker.log.records import pack
 from tests.broker import wire
 from tests.broker.compaction.reading import NOW_MS, Read, append, clean, compacted_log, offsets, read
 from tests.broker.frames.requests import checked
@@ -52,10 +52,10 @@ def test_a_batch_keeps_its_place_and_its_numbers() -> None:
     (data, *_) = log.batches.all_data()
     stored = parse_stored(data)
     assert stored is not None, "length and checksum are right"
-    header = read_header(data)
+    header = Batch.read(data)
     assert (header.base_offset, header.last_offset, header.count_of_records) == (0, 3, 1)
     assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 3, 40)
-    assert stored[0].last_sequence == 43
+    assert stored.last_sequence == 43
 
 
 @pytest.mark.parametrize("compression", [1, 2, 3, 4])
@@ -68,7 +68,7 @@ def test_a_compressed_batch_is_packed_again(compression: int) -> None:
     append(log, (b"c", b"1"))
     assert clean(log)
     assert [*read(log)] == [Read(0, b"a", b"1"), Read(2, b"b", b"3"), Read(3, b"c", b"1")]
-    assert read_header(log.batches.data(0)).compression == compression
+    assert Batch.read(log.batches.data(0)).compression == compression
 
 
 def append_packed(log: PartitionLog, data: bytes, compression: int, damage: bytes = b"") -> None:
@@ -76,7 +76,7 @@ def append_packed(log: PartitionLog, data: bytes, compression: int, damage: byte
     header = data[:8] + (61 - 12 + len(records)).to_bytes(4, "big") + data[12:61]
     stored = parse_stored(checked(header[:22] + bytes((header[22] | compression,)) + header[23:] + records))
     assert stored is not None
-    log.append(stored[0])
+    log.append(stored)
 
 
 def test_a_batch_that_cannot_be_opened_stays_and_replaces_no_record() -> None:
@@ -86,10 +86,10 @@ def test_a_batch_that_cannot_be_opened_stays_and_replaces_no_record() -> None:
     unreadable = checked(data[:22] + bytes((data[22] | 1,)) + data[23:])  # gzip, as the header says
     stored = parse_stored(unreadable)
     assert stored is not None
-    log.append(stored[0])
+    log.append(stored)
     append(log, (b"b", b"1"))
     assert clean(log)
-    assert [read_header(one).base_offset for one in log.batches.all_data()] == [0, 1, 2]
+    assert [Batch.read(one).base_offset for one in log.batches.all_data()] == [0, 1, 2]
     assert log.batches.data(1)[16:] == unreadable[16:]
 
 
@@ -116,7 +116,7 @@ def test_a_tombstone_stays_for_delete_retention_ms_behind_the_first_pass() -> No
         Read(2, b"a", None, NOW_MS - 5 * DAY_MS),
         Read(3, b"c", b"1"),
     ], "its own timestamp does not count, and stays"
-    assert read_header(log.batches.data(1)).delete_horizon_ms == NOW_MS + 1000
+    assert Batch.read(log.batches.data(1)).delete_horizon_ms == NOW_MS + 1000
     append(log, (b"d", b"1"))
     clean(log, NOW_MS + 999)
     assert offsets(log) == [1, 2, 3, 4]
@@ -134,9 +134,9 @@ def test_a_horizon_is_of_the_batch_and_does_not_move() -> None:
     append(log, (b"c", b"2"))
     append(log, (b"d", b"2"))
     clean(log, NOW_MS + 500)
-    assert read_header(log.batches.data(0)).delete_horizon_ms == NOW_MS + 1000
+    assert Batch.read(log.batches.data(0)).delete_horizon_ms == NOW_MS + 1000
     assert [*read(log)][:2] == [Read(0, b"a", None, NOW_MS - 7), Read(1, b"b", b"1", NOW_MS - 7)]
-    assert read_header(log.batches.data(0)).max_timestamp_ms == NOW_MS - 7
+    assert Batch.read(log.batches.data(0)).max_timestamp_ms == NOW_MS - 7
 
 
 # batches without records
@@ -150,7 +150,7 @@ def test_the_last_batch_of_a_producer_stays_without_records() -> None:
     append(log, (b"b", b"1"))
     clean(log)
     assert [
-        (read_header(one).base_offset, read_header(one).count_of_records) for one in log.batches.all_data()
+        (Batch.read(one).base_offset, Batch.read(one).count_of_records) for one in log.batches.all_data()
     ] == [
         (2, 0),
         (3, 1),
@@ -161,7 +161,7 @@ def test_the_last_batch_of_a_producer_stays_without_records() -> None:
     assert append(log, (b"b", b"2"), producer_id=7, epoch=0, sequence=3) == 5
     append(log, (b"c", b"1"))
     clean(log)
-    assert [read_header(one).base_offset for one in log.batches.all_data()] == [3, 5, 6], (
+    assert [Batch.read(one).base_offset for one in log.batches.all_data()] == [3, 5, 6], (
         "the producer went on"
     )
 
@@ -174,8 +174,8 @@ def test_the_last_batch_of_a_pass_stays_without_records() -> None:
     log.append_marker(7, 0, is_commit=False, now_ms=NOW_MS)
     append(log, (b"c", b"1"))
     clean(log)
-    assert [read_header(one).base_offset for one in log.batches.all_data()] == [0, 1, 2, 3]
-    assert [read_header(one).count_of_records for one in log.batches.all_data()] == [1, 0, 1, 1]
+    assert [Batch.read(one).base_offset for one in log.batches.all_data()] == [0, 1, 2, 3]
+    assert [Batch.read(one).count_of_records for one in log.batches.all_data()] == [1, 0, 1, 1]
 
 
 def test_an_empty_batch_has_no_time() -> None:
@@ -184,7 +184,7 @@ def test_an_empty_batch_has_no_time() -> None:
     append(log, (b"a", b"2"), now_ms=NOW_MS + 10)
     append(log, (b"b", b"1"), now_ms=NOW_MS + 20)
     clean(log)
-    assert read_header(log.batches.data(0)).count_of_records == 0
+    assert Batch.read(log.batches.data(0)).count_of_records == 0
     assert log.at_timestamp(NOW_MS + 30).offset == -1
     assert log.at_timestamp(NOW_MS)[:] == (NOW_MS + 10, 1)
     assert log.at_max_timestamp()[:] == (NOW_MS + 20, 2)
@@ -195,7 +195,7 @@ def test_offsets_by_time_count_the_records_that_are_left() -> None:
     data = wire.batch([b"1", b"2", b"3"], keys=[b"a", b"b", b"a"], stamps_ms=[NOW_MS, NOW_MS + 1, NOW_MS + 2])
     stored = parse_stored(data)
     assert stored is not None
-    log.append(stored[0])
+    log.append(stored)
     append(log, (b"b", b"2"), now_ms=NOW_MS + 9)
     append(log, (b"c", b"2"), now_ms=NOW_MS + 8)
     clean(log)
@@ -212,7 +212,7 @@ def test_a_fetch_within_a_gap_begins_behind_it() -> None:
     clean(log)
     assert offsets(log) == [4, 5]
     for offset in range(5):
-        assert read_header(log.read(offset, 10**6, at_least_one=True)[0]).base_offset == 4
+        assert Batch.read(log.read(offset, 10**6, at_least_one=True)[0]).base_offset == 4
     assert log.has_offset(0)
 
 
@@ -249,7 +249,7 @@ def test_a_marker_stays_until_a_pass_has_met_no_batch_of_its_transaction() -> No
     append(log, (b"b", b"1"))
     clean(log, NOW_MS + 1)
     assert base_offsets(log) == [1, 2, 3, 4, 5]
-    assert read_header(log.batches.data(0)).delete_horizon_ms == NOW_MS + 1001
+    assert Batch.read(log.batches.data(0)).delete_horizon_ms == NOW_MS + 1001
     assert log.transactions.aborted == []
     append(log, (b"b", b"2"))
     clean(log, NOW_MS + 1001)
@@ -260,7 +260,7 @@ def test_a_marker_stays_until_a_pass_has_met_no_batch_of_its_transaction() -> No
 
 
 def base_offsets(log: PartitionLog) -> list[int]:
-    return [read_header(one).base_offset for one in log.batches.all_data()]
+    return [Batch.read(one).base_offset for one in log.batches.all_data()]
 
 
 def test_an_open_transaction_ends_the_part_that_is_compacted() -> None:
@@ -289,4 +289,4 @@ def test_the_marker_keeps_the_epoch_of_a_producer_without_records() -> None:
         clean(log, NOW_MS + number)
         append(log, (b"b", b"%d" % number))
     assert base_offsets(log)[0] == 1
-    assert read_header(log.batches.data(0)).is_control
+    assert Batch.read(log.batches.data(0)).is_control

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupstorm.broker.log.batches import read_header
+from groupstorm.broker.log.batches import Batch
 from groupstorm.broker.log.partition import PartitionLog
 from tests.broker.compaction.reading import NOW_MS, Read, append, clean, compacted_log, read
 
@@ -122,7 +122,7 @@ def test_offsets_and_producers_go_on_as_if_nothing_was_compacted(steps: list[Any
     assert (log.end_offset, log.last_stable_offset) == (other.end_offset, other.last_stable_offset)
     assert log.producers.kept() == other.producers.kept()
     assert log.size_bytes == sum(map(len, log.batches.all_data()))
-    headers = [read_header(one) for one in log.batches.all_data()]
+    headers = [Batch.read(one) for one in log.batches.all_data()]
     for one, behind in pairwise(headers):
         assert one.last_offset < behind.base_offset
     last = log.producers.last_records()

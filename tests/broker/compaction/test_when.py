@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from groupstorm.broker.log.columns import LogBatches, RecordStore
-from groupstorm.broker.log.segments import Segments
+from groupstorm.broker.log.partition import Segments
 from groupstorm.broker.topic_configs import LogSettings
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.broker import wire
-from tests.broker.wire import framed, milliseconds, request, structure
+from tests.broker.wire import framed, milliseconds, request
 
 Address = tuple[str, int]
 _AT_ONCE = 200
@@ -81,8 +81,8 @@ def open_files(process: int) -> int:
 async def ask_and_never_read(clients: Sequence[Client], partition_bytes: int) -> None:
     """Each asks for many large answers and reads none: a stream stops reading at twice its limit."""
     limits = {"partition_max_bytes": partition_bytes, "current_leader_epoch": -1}
-    partition = structure(wire.FETCH, 11, "FetchPartition", partition=0, fetch_offset=0, **limits)
-    topic = structure(wire.FETCH, 11, "FetchTopic", topic="orders", partitions=(partition,))
+    partition = {"partition": 0, "fetch_offset": 0, **limits}
+    topic = {"topic": "orders", "partitions": (partition,)}
     fields: dict[str, Any] = {
         "replica_id": -1,
         "max_wait": milliseconds(0),
@@ -117,27 +117,16 @@ async def announce(clients: Sequence[Client], announced: int, sent: int) -> None
 async def fill(client: Client, batches: int, batch_bytes: int) -> None:
     """Records for the large answers."""
     for _ in range(batches):
-        data = structure(
-            wire.PRODUCE, 9, "PartitionProduceData", index=0, records=wire.batch([b"x" * batch_bytes])
-        )
-        topic = structure(wire.PRODUCE, 9, "TopicProduceData", name="orders", partition_data=(data,))
+        data = {"index": 0, "records": wire.batch([b"x" * batch_bytes])}
+        topic = {"name": "orders", "partition_data": (data,)}
         await client.ask(wire.PRODUCE, 9, transactional_id=None, acks=-1, topic_data=(topic,))
 
 
 async def make_groups(client: Client, count: int) -> None:
     """Each group has one committed offset."""
     for number in range(count):
-        partition = structure(
-            wire.OFFSET_COMMIT,
-            8,
-            "OffsetCommitRequestPartition",
-            partition_index=0,
-            committed_offset=1,
-            committed_leader_epoch=-1,
-        )
-        topic = structure(
-            wire.OFFSET_COMMIT, 8, "OffsetCommitRequestTopic", name="orders", partitions=(partition,)
-        )
+        partition = {"partition_index": 0, "committed_offset": 1, "committed_leader_epoch": -1}
+        topic = {"name": "orders", "partitions": (partition,)}
         own = {"group_id": f"group-{number}", "generation_id_or_member_epoch": -1, "member_id": ""}
         await client.ask(wire.OFFSET_COMMIT, 8, topics=(topic,), **own)
 
@@ -145,14 +134,7 @@ async def make_groups(client: Client, count: int) -> None:
 async def make_topics(client: Client, count: int, at_once: int = 100) -> None:
     for first in range(0, count, at_once):
         topics = tuple(
-            structure(
-                wire.CREATE_TOPICS,
-                5,
-                "CreatableTopic",
-                name=f"topic-{number}",
-                num_partitions=1,
-                replication_factor=1,
-            )
+            {"name": f"topic-{number}", "num_partitions": 1, "replication_factor": 1}
             for number in range(first, min(first + at_once, count))
         )
         await client.ask(wire.CREATE_TOPICS, 5, topics=topics, timeout=milliseconds(1000))

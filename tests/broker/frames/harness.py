@@ -17,7 +17,7 @@ from groupstorm.broker.broker import Broker
 from groupstorm.broker.changes import Change, TopicCreated
 from groupstorm.broker.connection import Connection
 from groupstorm.broker.journal import decode, encode, frames
-from groupstorm.broker.surface import BrokerEffects, Peer
+from groupstorm.broker.requests import BrokerEffects, Peer
 from groupstorm.protocol.codec import decoder, response_types
 from tests.broker.frames.requests import TOPICS, topic_id
 

@@ -8,7 +8,7 @@ import time
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.kills.requests import Record, begin_transaction, end_transaction, read, send
-from tests.broker.wire import RawClient, structure
+from tests.broker.wire import RawClient
 
 PRICES = "prices"
 #: The partitions: of the writer without transactions, and of the one with.
@@ -44,19 +44,8 @@ class CompactedTopic:
         """Create the topic, if that was not acknowledged before."""
         if self._is_created:
             return
-        configs = tuple(
-            structure(wire.CREATE_TOPICS, 5, "CreatableTopicConfig", name=name, value=value)
-            for name, value in _CONFIGS.items()
-        )
-        topic = structure(
-            wire.CREATE_TOPICS,
-            5,
-            "CreatableTopic",
-            name=PRICES,
-            num_partitions=2,
-            replication_factor=1,
-            configs=configs,
-        )
+        configs = tuple({"name": name, "value": value} for name, value in _CONFIGS.items())
+        topic = {"name": PRICES, "num_partitions": 2, "replication_factor": 1, "configs": configs}
         (created,) = client.ask(wire.CREATE_TOPICS, 5, topics=(topic,)).topics
         assert created.error_code == Error.NONE, created
         self._is_created = True

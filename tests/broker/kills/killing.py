@@ -15,7 +15,7 @@ from tests.broker.kills.requests import read
 from tests.broker.kills.served import ServedProcess, served
 from tests.broker.kills.sharing import SHARED
 from tests.broker.test_serve import DEADLINE_S
-from tests.broker.wire import RawClient, structure
+from tests.broker.wire import RawClient
 from tests.waiting import wait_until
 
 #: The longest life of a broker, in seconds from its first line.
@@ -80,6 +80,6 @@ def check(client: RawClient, told: Acknowledged) -> None:
 
 
 def committed_offset(client: RawClient, group: str) -> int:
-    topic = structure(wire.OFFSET_FETCH, 7, "OffsetFetchRequestTopic", name=TOPIC, partition_indexes=(0,))
+    topic = {"name": TOPIC, "partition_indexes": (0,)}
     answer = client.ask(wire.OFFSET_FETCH, 7, group_id=group, topics=(topic,))
     return int(answer.topics[0].partitions[0].committed_offset)

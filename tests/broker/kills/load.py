@@ -14,7 +14,7 @@ from tests.broker.kills.compacted import CompactedTopic
 from tests.broker.kills.requests import begin_transaction, end_transaction, send
 from tests.broker.kills.sharing import SharedTopic
 from tests.broker.streams_members import streams_beat, streams_join
-from tests.broker.wire import RawClient, milliseconds, structure
+from tests.broker.wire import RawClient, milliseconds
 
 Address = tuple[str, int]
 TOPIC = "orders"
@@ -101,15 +101,8 @@ def commit(client: RawClient, told: Acknowledged) -> None:
     group = "committing"
     offset = told.tried_commits.get(group, 0) + 1
     told.tried_commits[group] = offset
-    partition = structure(
-        wire.OFFSET_COMMIT,
-        8,
-        "OffsetCommitRequestPartition",
-        partition_index=0,
-        committed_offset=offset,
-        committed_leader_epoch=-1,
-    )
-    topic = structure(wire.OFFSET_COMMIT, 8, "OffsetCommitRequestTopic", name=TOPIC, partitions=(partition,))
+    partition = {"partition_index": 0, "committed_offset": offset, "committed_leader_epoch": -1}
+    topic = {"name": TOPIC, "partitions": (partition,)}
     fields: dict[str, Any] = {"group_id": group, "generation_id_or_member_epoch": -1, "member_id": ""}
     answer = client.ask(wire.OFFSET_COMMIT, 8, topics=(topic,), **fields)
     assert answer.topics[0].partitions[0].error_code == Error.NONE
@@ -119,7 +112,7 @@ def commit(client: RawClient, told: Acknowledged) -> None:
 def join(client: RawClient, told: Acknowledged) -> None:
     """A static member joins, gets its assignment and leaves. As a static one it takes the place of the member
     that an earlier life of the broker has left in the group."""
-    protocol = structure(wire.JOIN_GROUP, 5, "JoinGroupRequestProtocol", name="range", metadata=b"m")
+    protocol = {"name": "range", "metadata": b"m"}
     joined = client.ask(
         wire.JOIN_GROUP,
         5,
@@ -133,24 +126,21 @@ def join(client: RawClient, told: Acknowledged) -> None:
     )
     assert joined.error_code == Error.NONE, joined
     own = {"member_id": joined.member_id, "group_instance_id": "static"}
-    plan = structure(
-        wire.SYNC_GROUP, 3, "SyncGroupRequestAssignment", member_id=joined.member_id, assignment=b"all"
-    )
+    plan = {"member_id": joined.member_id, "assignment": b"all"}
     in_generation = {"group_id": "joining", "generation_id": joined.generation_id}
     synced = client.ask(wire.SYNC_GROUP, 3, assignments=(plan,), **in_generation, **own)
     assert synced.error_code == Error.NONE, synced
     # the assignment's record is what a restart goes on from
     assert joined.generation_id >= told.generation, (joined.generation_id, told.generation)
     told.generation = joined.generation_id
-    leaving = structure(wire.LEAVE_GROUP, 3, "MemberIdentity", **own)
-    left = client.ask(wire.LEAVE_GROUP, 3, group_id="joining", members=(leaving,))
+    left = client.ask(wire.LEAVE_GROUP, 3, group_id="joining", members=(own,))
     assert left.members[0].error_code == Error.NONE, left
 
 
 def count(client: RawClient, told: Acknowledged) -> None:
     """A member joins a streams group, whose changelog is made, and leaves: both count the group epoch up."""
     member = f"member-{next(told.numbers)}"
-    joined = client.ask(wire.STREAMS_GROUP_HEARTBEAT, 1, **streams_join(1, "counting", TOPIC, member=member))
+    joined = client.ask(wire.STREAMS_GROUP_HEARTBEAT, 1, **streams_join("counting", TOPIC, member=member))
     assert joined.error_code == Error.NONE, joined
     (group,) = client.ask(wire.STREAMS_GROUP_DESCRIBE, 1, group_ids=("counting",)).groups
     assert group.group_epoch > told.group_epoch, (group.group_epoch, told.group_epoch)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from groupstorm.broker.log.batches import HEADER_BYTES, LENGTH_END, is_commit_marker, read_header
+from groupstorm.broker.log.batches import HEADER_BYTES, LENGTH_END, Batch
 from groupstorm.broker.log.records import keyed_records
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
-from tests.broker.wire import RawClient, milliseconds, structure
+from tests.broker.wire import RawClient, milliseconds
 
 
 class Record(NamedTuple):
@@ -22,14 +22,14 @@ def send(
     client: RawClient, topic: str, partition: int, records: bytes, transactional_id: str | None = None
 ) -> Any:
     """Produce with acks=all; the answer for the partition."""
-    data = structure(wire.PRODUCE, 9, "PartitionProduceData", index=partition, records=records)
+    data = {"index": partition, "records": records}
     answer = client.ask(
         wire.PRODUCE,
         9,
         transactional_id=transactional_id,
         acks=-1,
         timeout=milliseconds(1000),
-        topic_data=(structure(wire.PRODUCE, 9, "TopicProduceData", name=topic, partition_data=(data,)),),
+        topic_data=({"name": topic, "partition_data": (data,)},),
     )
     return answer.responses[0].partition_responses[0]
 
@@ -49,9 +49,7 @@ def begin_transaction(
     if producer.error_code == Error.CONCURRENT_TRANSACTIONS:
         return None
     assert producer.error_code == Error.NONE
-    asked = structure(
-        wire.ADD_PARTITIONS_TO_TXN, 3, "AddPartitionsToTxnTopic", name=topic, partitions=tuple(partitions)
-    )
+    asked = {"name": topic, "partitions": tuple(partitions)}
     added = client.ask(
         wire.ADD_PARTITIONS_TO_TXN,
         3,
@@ -84,12 +82,12 @@ def read(client: RawClient, topic: str, partition: int) -> Iterator[Record]:
         aborted = sorted((one.first_offset, one.producer_id) for one in answer.aborted_transactions or ())
         dropped: set[int] = set()
         for batch in _batches(answer.records):
-            header = read_header(batch)
+            header = Batch.read(batch)
             offset = header.last_offset + 1
             while aborted and aborted[0][0] <= header.last_offset:
                 dropped.add(aborted.pop(0)[1])
             if header.is_control:
-                if header.count_of_records and not is_commit_marker(batch):
+                if header.count_of_records and not header.is_commit_marker:
                     dropped.discard(header.producer_id)
             elif not (header.is_transactional and header.producer_id in dropped):
                 for one in keyed_records(batch, batch[HEADER_BYTES:]):
@@ -106,15 +104,12 @@ def _batches(records: bytes) -> Iterator[bytes]:
 
 
 def _fetch(client: RawClient, topic: str, partition: int, offset: int) -> Any:
-    asked = structure(
-        wire.FETCH,
-        11,
-        "FetchPartition",
-        partition=partition,
-        fetch_offset=offset,
-        partition_max_bytes=1_000_000,
-        current_leader_epoch=-1,
-    )
+    asked = {
+        "partition": partition,
+        "fetch_offset": offset,
+        "partition_max_bytes": 1_000_000,
+        "current_leader_epoch": -1,
+    }
     answer = client.ask(
         wire.FETCH,
         11,
@@ -125,7 +120,7 @@ def _fetch(client: RawClient, topic: str, partition: int, offset: int) -> Any:
         isolation_level=1,
         session_id=0,
         session_epoch=-1,
-        topics=(structure(wire.FETCH, 11, "FetchTopic", topic=topic, partitions=(asked,)),),
+        topics=({"topic": topic, "partitions": (asked,)},),
         rack_id="",
     )
     return answer.responses[0].partitions[0]

@@ -9,7 +9,7 @@ from uuid import UUID
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.kills.requests import send
-from tests.broker.wire import RawClient, milliseconds, structure
+from tests.broker.wire import RawClient, milliseconds
 
 SHARED = "shared"
 _GROUP = "sharing"
@@ -36,18 +36,14 @@ class SharedTopic:
         """Let the group begin with the first record, if that was not acknowledged before."""
         if self._is_created:
             return
-        key = wire.INCREMENTAL_ALTER_CONFIGS
         option = {"name": "share.auto.offset.reset", "value": "earliest", "config_operation": _SET}
-        configs = (structure(key, 1, "AlterableConfig", **option),)
-        named = {"resource_type": _GROUP_KIND, "resource_name": _GROUP, "configs": configs}
-        (altered,) = client.ask(
-            key, 1, resources=(structure(key, 1, "AlterConfigsResource", **named),)
-        ).responses
+        named = {"resource_type": _GROUP_KIND, "resource_name": _GROUP, "configs": (option,)}
+        (altered,) = client.ask(wire.INCREMENTAL_ALTER_CONFIGS, 1, resources=(named,)).responses
         assert altered.error_code == Error.NONE, altered
-        key, kind = wire.ALTER_SHARE_OFFSETS, "AlterShareGroupOffsetsRequest"
-        first = structure(key, 0, f"{kind}Partition", partition_index=0, start_offset=0)
-        topic = structure(key, 0, f"{kind}Topic", topic_name=SHARED, partitions=(first,))
-        assert client.ask(key, 0, group_id=_GROUP, topics=(topic,)).error_code == Error.NONE
+        first = {"partition_index": 0, "start_offset": 0}
+        topic = {"topic_name": SHARED, "partitions": (first,)}
+        altered = client.ask(wire.ALTER_SHARE_OFFSETS, 0, group_id=_GROUP, topics=(topic,))
+        assert altered.error_code == Error.NONE
         self._is_created = True
 
     def work(self, client: RawClient) -> None:
@@ -92,9 +88,7 @@ class _Session:
 
     def __init__(self, client: RawClient) -> None:
         self._client = client
-        (topic,) = client.ask(
-            wire.METADATA, 12, topics=(structure(wire.METADATA, 12, "MetadataRequestTopic", name=SHARED),)
-        ).topics
+        (topic,) = client.ask(wire.METADATA, 12, topics=({"name": SHARED},)).topics
         self._topic_id: UUID = topic.topic_id
         self._epoch = 0
 
@@ -145,16 +139,11 @@ class _Session:
 
     def _topics(self, key: int, kind: str, *offsets: int) -> tuple[Any, ...]:
         batches = tuple(
-            structure(
-                *(key, 2, "AcknowledgementBatch"),
-                first_offset=offset,
-                last_offset=offset,
-                acknowledge_types=(_ACCEPT,),
-            )
+            {"first_offset": offset, "last_offset": offset, "acknowledge_types": (_ACCEPT,)}
             for offset in offsets
         )
-        partition = structure(key, 2, f"{kind}Partition", partition_index=0, acknowledgement_batches=batches)
-        return (structure(key, 2, f"{kind}Topic", topic_id=self._topic_id, partitions=(partition,)),)
+        partition = {"partition_index": 0, "acknowledgement_batches": batches}
+        return ({"topic_id": self._topic_id, "partitions": (partition,)},)
 
 
 def _beat(client: RawClient, member: str, epoch: int) -> Any:

@@ -159,11 +159,7 @@ def test_strangers_get_little_room_and_others_all() -> None:
             assert client.is_closed_by_server()
         with RawClient(address(broker)) as client:
             assert log_in(client) is Error.NONE
-            client.ask(
-                wire.METADATA,
-                1,
-                topics=(wire.structure(wire.METADATA, 1, "MetadataRequestTopic", name="n" * 2000),),
-            )
+            client.ask(wire.METADATA, 1, topics=({"name": "n" * 2000},))
         assert [why for _, why in broker.closed] == [
             "a request of 1001 bytes was announced, allowed are 1000"
         ]

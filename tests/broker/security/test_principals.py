@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from groupstorm.broker.embedded import EmbeddedBroker
+from groupstorm.broker.security.connection import subject_of
 from groupstorm.broker.security.listener import ListenerSecurity
-from groupstorm.broker.security.subject import subject_of
 from groupstorm.clients.brokers.jvm import MINIMUM_JAVA
 from groupstorm.coordinator.errors import Error
 from groupstorm.javaruntime import runtimes

@@ -10,15 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from groupstorm.broker.security.scram import (
+from groupstorm.broker.security.authenticator import (
     Authenticated,
-    Credential,
     InvalidCredentials,
     NotAuthenticated,
     SaslExchange,
-    make_credential,
     scram,
 )
+from groupstorm.broker.security.users import Credential, make_credential
 from groupstorm.clients.wire.security import scram as client_side
 
 # RFC 7677, section 3

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from groupstorm.broker.embedded import EmbeddedBroker
-from groupstorm.broker.surface import Peer
+from groupstorm.broker.requests import Peer
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer import CommitFailed, TopicPartition
 from groupstorm.clients.wire.consumer import WireConsumer

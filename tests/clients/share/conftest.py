@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 import groupstorm
-from groupstorm.broker.loop_thread import LoopThread
+from groupstorm.broker.embedded import LoopThread
 from groupstorm.clients.brokers import read_kind
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jvm import jvm

@@ -13,12 +13,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from groupstorm.assignors.userdata import encode_assignment
-from groupstorm.broker.apis.api import BrokerState
 from groupstorm.broker.broker import Broker
 from groupstorm.broker.config import BrokerConfig
 from groupstorm.broker.log.topics import Topics
+from groupstorm.broker.requests import BrokerEffects, ConnectionOutput, Peer
 from groupstorm.broker.shell import Server
-from groupstorm.broker.surface import BrokerEffects, ConnectionOutput, Peer
+from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
@@ -70,7 +70,7 @@ class Reaction:
 
 
 class SingleMemberCoordinator:
-    """Answers as the coordinator of a group of one: a `groupstorm.broker.broker.Coordinator`."""
+    """Answers as the coordinator of a group of one: a `groupstorm.broker.group_coordination.Coordinator`."""
 
     def __init__(self, reaction: Callable[[Request], Reaction]) -> None:
         self._reaction = reaction

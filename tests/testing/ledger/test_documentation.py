@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from groupstorm.chaos.command import NAMES
+from groupstorm.chaos.service import NAMES
 from groupstorm.problems import InputError
 from groupstorm.simulation import ScheduleFailed
 from groupstorm.storms.scenario.files import parse

@@ -15,8 +15,13 @@ from typing import Any, NamedTuple
 
 from kio.index import KioIndexError
 
-from groupstorm.broker.apis.classic_groups import read_heartbeat, read_join, read_leave, read_sync
-from groupstorm.broker.apis.group_heartbeats import read_group_heartbeat
+from groupstorm.broker.apis.members import (
+    read_group_heartbeat,
+    read_heartbeat,
+    read_join,
+    read_leave,
+    read_sync,
+)
 from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.wire.connection import MAX_RESPONSE_BYTES
 from groupstorm.clients.wire.coordinator_link import RequestObserver

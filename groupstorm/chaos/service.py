@@ -1,20 +1,93 @@
-"""A process of a service, in a process group of its own: started, signalled, and always ended; and an
-instance of the service, as the steps of a scenario see it."""
+"""A service: its command, what that is told (where the brokers are, which group, which topics), and its
+processes, each in a process group of its own: started, signalled, and always ended.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import re
+import shlex
+import shutil
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Final, NamedTuple
 
-from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.problems import InputError
 from groupstorm.storms.live.clock import Spawn
-from groupstorm.storms.runs.scenario_host import Timetable
+
+#: The variables of the environment, each with the placeholder of its lower-case name in the command.
+PREFIX: Final = "GROUPSTORM_"
+_PLACEHOLDER: Final = re.compile(r"\{([a-z_]+)\}")
+
+
+class Surroundings(NamedTuple):
+    """The facts that every instance is told. ``topics`` and ``output_topic``: their names on this broker."""
+
+    bootstrap_servers: str
+    group_id: str
+    topics: tuple[str, ...]
+    output_topic: str
+
+
+def told(surroundings: Surroundings, place: int, client_id: str, instance_id: str) -> Mapping[str, str]:
+    """The values by the names of their placeholders, for the instance in this place. ``instance_id``: its
+    group.instance.id, "": a dynamic member."""
+    return {
+        "bootstrap_servers": surroundings.bootstrap_servers,
+        "group_id": surroundings.group_id,
+        "topics": ",".join(surroundings.topics),
+        "output_topic": surroundings.output_topic,
+        "instance": str(place),
+        "client_id": client_id,
+        "instance_id": instance_id,
+    }
+
+
+NAMES: Final = tuple(told(Surroundings("", "", (), ""), 0, "", ""))
+
+
+class ServiceCommand:
+    """A command as a shell would split it; no shell runs it."""
+
+    def __init__(self, written: str) -> None:
+        """Raises InputError for quotes that do not close, an unknown placeholder, and a program that this
+        machine does not have."""
+        try:
+            self._words = shlex.split(written)
+        except ValueError as problem:
+            raise InputError(f"--service {written!r}: {str(problem).lower()}") from problem
+        if not self._words:
+            raise InputError("--service: expected a command, as 'python my_service.py'")
+        for word in self._words:
+            for name in _PLACEHOLDER.findall(word):
+                if name not in NAMES:
+                    known = ", ".join(f"{{{one}}}" for one in NAMES)
+                    raise InputError(f"--service: {{{name}}}: no such placeholder: expected {known}")
+        if "{" not in self._words[0] and shutil.which(self._words[0]) is None:
+            raise InputError(f"--service: {self._words[0]}: there is no such program")
+
+    def words(self, values: Mapping[str, str]) -> list[str]:
+        """The command of one instance."""
+        return [_PLACEHOLDER.sub(lambda found: values[found[1]], word) for word in self._words]
+
+    @staticmethod
+    def environment(values: Mapping[str, str]) -> dict[str, str]:
+        """The environment of one instance: ours, and what it is told."""
+        return {**os.environ, **{PREFIX + name.upper(): value for name, value in values.items()}}
+
+
+class Service(NamedTuple):
+    """``reads_lines``: the service says on standard output what it has processed; ``logs``: the folder for
+    what its instances write."""
+
+    command: ServiceCommand
+    surroundings: Surroundings
+    reads_lines: bool
+    logs: Path
+
 
 #: So much of the end of a log is searched for its last line.
 _TAIL_BYTES = 4096
@@ -174,91 +247,3 @@ class LinePipe:
                     self._on_line(line)
         finally:
             transport.close()
-
-
-class InstanceHost(Protocol):
-    """The parts of the run that an instance needs."""
-
-    @property
-    def clock(self) -> Timetable: ...
-
-    @property
-    def owned(self) -> Mapping[str, tuple[TopicPartition, ...]]:
-        """Client id -> the partitions that the broker has given to it."""
-        ...
-
-    def new_service_process(self, instance: ServiceInstance) -> ServiceProcess: ...
-
-    def spawn(self, work: Any) -> object: ...
-
-    def cut_off(self, client_id: str, for_us: int) -> None: ...
-
-    def instance_started(self, instance: ServiceInstance) -> None: ...
-
-    def instance_gone(self, instance: ServiceInstance, code: int) -> None: ...
-
-
-class ServiceInstance:
-    """One process of the service under the name of its client.id: a `ConsumerProcess` of the steps."""
-
-    def __init__(self, host: InstanceHost, index: int, name: str, instance_id: str) -> None:
-        self.index = index
-        self.name = name
-        self.instance_id = instance_id
-        self.alive = False
-        self.started = False
-        #: A step or the end of the run has ended it: its exit is no surprise.
-        self.is_stopping = False
-        self.on_exit: Callable[[], None] | None = None
-        self.process = host.new_service_process(self)
-        self._host = host
-
-    @property
-    def work(self) -> ServiceInstance:
-        """The instance itself, which owns its partitions."""
-        return self
-
-    @property
-    def pauses(self) -> ServiceInstance:
-        """The instance itself, which stands still."""
-        return self
-
-    @property
-    def partitions(self) -> tuple[TopicPartition, ...]:
-        """The partitions that the broker has given to it."""
-        return self._host.owned.get(self.name, ())
-
-    def start(self) -> None:
-        self.alive = self.started = True
-        self._host.instance_started(self)
-        self._host.spawn(self.process.start())
-
-    def stop(self) -> None:
-        """SIGTERM."""
-        self.is_stopping = True
-        self.process.send(signal.SIGTERM)
-        self.process.send(signal.SIGCONT)  # a process that stands still takes no other signal
-
-    def crash(self) -> None:
-        """SIGKILL."""
-        self.is_stopping = True
-        self.process.send(signal.SIGKILL)
-
-    def disconnect(self, duration_us: int) -> None:
-        self._host.cut_off(self.name, duration_us)
-
-    def gone(self, code: int) -> None:
-        """The process has ended."""
-        self.alive = False
-        self._host.instance_gone(self, code)
-        if self.on_exit is not None:
-            self.on_exit()
-
-    def pause(self, duration_us: int) -> None:
-        """SIGSTOP, and SIGCONT when the time is over."""
-        self.process.send(signal.SIGSTOP)
-        self._host.clock.after(duration_us, self.process.send, signal.SIGCONT)
-
-    def busy(self, duration_us: int) -> None:
-        """Raises InputError: nobody can make another one's program work longer."""
-        raise InputError(f"busy for {duration_us // 1000} ms: a service of your own takes its own time")

@@ -1,4 +1,8 @@
-"""The logs of a broker, as share groups read them."""
+"""The logs of a broker, as share groups read them.
+
+`groupstorm.share_records` knows a topic by its id, as text: a topic that is made again under its name is
+another one.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +11,20 @@ from functools import lru_cache
 from typing import overload
 from uuid import UUID
 
-from groupstorm.broker.apis.api import COORDINATORS_TOPICS
-from groupstorm.broker.log.batches import is_commit_marker, read_header
+from groupstorm.broker.changes import ShareStateKept
+from groupstorm.broker.log.batches import Batch
 from groupstorm.broker.log.partition import LEADER_EPOCH, NO_OFFSET, PartitionLog
-from groupstorm.broker.log.topics import Topic, Topics
+from groupstorm.broker.log.topics import COORDINATORS_TOPICS, Topic, Topics
 from groupstorm.coordinator.errors import Error
 from groupstorm.javahash import topic_partition_hash, uuid_hash
 from groupstorm.protocol.codec.shape import ZERO_UUID
+from groupstorm.share_records.coordinator import ShareState
 from groupstorm.share_records.ports import (
     KafkaError,
     LogPosition,
     LogRead,
     RecordBatch,
+    SharePartitionKey,
     TopicPartition,
 )
 
@@ -40,6 +46,16 @@ def id_of(key: str) -> UUID:
 
 def topic_of(topics: Topics, key: str) -> Topic | None:
     return topics.get_by_id(id_of(key))
+
+
+def share_key(group: str, topic_id: UUID, partition: int) -> SharePartitionKey:
+    return SharePartitionKey(group, TopicPartition(key_of(topic_id), partition))
+
+
+def kept(key: SharePartitionKey, state: ShareState) -> ShareStateKept:
+    """The change that makes this state."""
+    group, (topic, partition) = key
+    return ShareStateKept(group, id_of(topic), partition, *state)
 
 
 class _Batches(Sequence[RecordBatch]):
@@ -68,12 +84,11 @@ class _Batches(Sequence[RecordBatch]):
         where = columns.base_offsets[at], columns.last_offsets[at], columns.sizes[at]
         if not self._with_producers:
             return RecordBatch(*where)
-        data = self._data(at)
-        header = read_header(data)
-        if not header.is_transactional:
+        batch = Batch.read(self._data(at))
+        if not batch.is_transactional:
             return RecordBatch(*where)
-        is_abort = header.is_control and not is_commit_marker(data)
-        return RecordBatch(*where, header.producer_id, is_abort)
+        is_abort = batch.is_control and not batch.is_commit_marker
+        return RecordBatch(*where, batch.producer_id, is_abort)
 
 
 class BrokersLog:

@@ -1,24 +1,38 @@
-"""The share brokers of this process: one for each broker, with one clock and one share coordinator."""
+"""The share brokers of this process (KIP-932): one for each broker, with one clock and one share coordinator.
+
+They are the surroundings of `groupstorm.share_records`, which decides.
+"""
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from uuid import UUID
 
-from groupstorm.broker.apis.api import AskShareBroker, BrokerState
+from groupstorm.broker.apis.api import AskShareBroker
+from groupstorm.broker.changes import ShareStateDeleted, ShareStateUpdated
 from groupstorm.broker.group_coordination import Answered
-from groupstorm.broker.log.batches import HEADER_BYTES, NO_PRODUCER_ID, RawHeader, parse_stored
-from groupstorm.broker.log.cleaning import varint, with_records
+from groupstorm.broker.log.batches import HEADER_BYTES, NO_PRODUCER_ID, Batch
+from groupstorm.broker.log.cleaning import with_records
 from groupstorm.broker.log.partition import PartitionLog
-from groupstorm.broker.log.records import KeyedRecord
+from groupstorm.broker.log.records import KeyedRecord, varint
 from groupstorm.broker.log.topics import Topic
-from groupstorm.broker.share.logs import BrokersCluster, topic_of
-from groupstorm.broker.share.persister import SharePersister
-from groupstorm.broker.unfinished import Unfinished
+from groupstorm.broker.requests import Unfinished
+from groupstorm.broker.share_logs import BrokersCluster, id_of, kept, share_key, topic_of
+from groupstorm.broker.state import BrokerState
+from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.share.persister import Initialization
 from groupstorm.share_records.broker import Ports, ShareBroker
+from groupstorm.share_records.coordinator import StateRecord
 from groupstorm.share_records.partition import SharePartition
-from groupstorm.share_records.ports import CLIENT_REJECT, DeadLetter
+from groupstorm.share_records.ports import (
+    CLIENT_REJECT,
+    DeadLetter,
+    ReadAnswer,
+    SharePartitionKey,
+    WriteState,
+)
 from groupstorm.share_records.timers import Timers
 from groupstorm.turns import Turns
 
@@ -181,10 +195,8 @@ class _DeadLetters:
             KeyedRecord(now_ms, number, None, None, 0, _NOTHING + one) for number, one in enumerate(headers)
         ]
         last, nobody = len(records) - 1, NO_PRODUCER_ID
-        header = RawHeader(0, 0, 0, _MAGIC, 0, 0, last, now_ms, now_ms, nobody, -1, -1, len(records))
-        stored = parse_stored(with_records(header, records, None))
-        assert stored is not None, "a batch that was just made is whole"
-        appended = queue.partitions[partition].append(stored[0])
+        batch = Batch(0, 0, 0, _MAGIC, 0, 0, last, now_ms, now_ms, nobody, -1, -1, len(records), b"")
+        appended = queue.partitions[partition].append(Batch.read(with_records(batch, records, None)))
         self._state.note_append(queue, partition, appended)
 
     def _headers(self, letter: DeadLetter) -> Iterator[bytes]:
@@ -209,3 +221,66 @@ class _DeadLetters:
 def _text(text: str) -> bytes:
     data = text.encode()
     return varint(len(data)) + data
+
+
+class SharePersister:
+    """Answers inside each call. The records of the share coordinator are changes of the broker."""
+
+    def __init__(self, state: BrokerState) -> None:
+        self._state = state
+
+    # what leaders ask (`groupstorm.share_records.ports.Persister`)
+
+    def read(
+        self, key: SharePartitionKey, leader_epoch: int, done: Callable[[ReadAnswer | None], None]
+    ) -> None:
+        answer, record = self._state.share_states.read(key, leader_epoch)
+        self._note(key, record)
+        done(answer)
+
+    def write(self, request: WriteState, done: Callable[[Error | None], None]) -> None:
+        error, record = self._state.share_states.write(request)
+        self._note(request.key, record, request)
+        done(error)
+
+    # what the group coordinator asks (`groupstorm.coordinator.share.persister.Persister`)
+
+    def initialize(self, group: str, asked: Initialization, /) -> Turns[Error | None]:
+        first_error = NO_ERROR
+        for topic_id, starts in asked.starts.items():
+            for partition, start in starts.items():
+                key = share_key(group, topic_id, partition)
+                error, record = self._state.share_states.initialize(key, asked.epoch, start)
+                self._note(key, record)
+                first_error = error if first_error is NO_ERROR else first_error
+                yield 1
+        return first_error
+
+    def delete(self, group: str, partitions: Mapping[UUID, Iterable[int]], /) -> Turns[Error | None]:
+        for topic_id, numbers in partitions.items():
+            for partition in numbers:
+                key = share_key(group, topic_id, partition)
+                self._note(key, self._state.share_states.delete(key)[1])
+                yield 1
+        return NO_ERROR
+
+    def forget_topics(self) -> None:
+        """Topics are gone, and with them the states of their partitions."""
+        for key in self._state.share_states.forget_unknown():
+            self._note(key, StateRecord.TOMBSTONE)
+
+    def _note(
+        self, key: SharePartitionKey, record: StateRecord | None, request: WriteState | None = None
+    ) -> None:
+        group, (topic, partition) = key
+        changes = self._state.changes
+        if record is StateRecord.TOMBSTONE:
+            changes.append(ShareStateDeleted(group, id_of(topic), partition))
+        elif record is StateRecord.UPDATE and request is not None:
+            _, state_epoch, leader_epoch, start, complete, batches = request
+            where = group, id_of(topic), partition
+            changes.append(
+                ShareStateUpdated(*where, start, complete, leader_epoch, state_epoch, tuple(batches))
+            )
+        elif record is not None:
+            changes.append(kept(key, self._state.share_states.summary(key)[1]))
