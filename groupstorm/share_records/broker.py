@@ -318,11 +318,11 @@ class ShareBroker:
                 answered(key, Error.UNKNOWN_TOPIC_OR_PARTITION)
                 errors[one] = _NOT_HERE
                 continue
-            why = acknowledge(share_partition, request.member_id, interested[one], partial(answered, key))
+            answer = partial(answered, key)
+            why = yield from acknowledge(share_partition, request.member_id, interested[one], answer)
             if why is not None:
                 errors[one] = errors[one]._replace(sentence=why)
             self._fetches.retry(key)
-            yield len(interested[one])
         is_begun = True
         finish()
 
