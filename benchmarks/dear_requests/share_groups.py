@@ -84,15 +84,15 @@ def _ranges(api_key: int, count: int) -> tuple[Any, ...]:
     )
 
 
-def _acquired(client: Client) -> list[UUID]:
-    """A member has all records that one may have of 50 partitions."""
-    names = make_topics(client, 1, 50)
+def _acquired(client: Client, partitions: int = 50, records: int = _MOST_LOCKS) -> list[UUID]:
+    """A member has a batch of so many records of each partition."""
+    names = make_topics(client, 1, partitions)
     _from_the_first_record(client)
     client.send(_heartbeat(names))
-    client.send(produce_frame(names, 50, batch([b"x"] * _MOST_LOCKS)))
+    client.send(produce_frame(names, partitions, batch([b"x"] * records)))
     ids = _topic_ids(client)
     for epoch in range(3):
-        client.send(_asked(SHARE_FETCH, ids, 50, epoch))
+        client.send(_asked(SHARE_FETCH, ids, partitions, epoch))
     return ids
 
 
@@ -155,6 +155,18 @@ def _(client: Client) -> Iterable[bytes]:
 @case("ShareAcknowledge, 100,000 ranges of a partition")
 def _(client: Client) -> Iterable[bytes]:
     return [_asked(SHARE_ACKNOWLEDGE, _acquired(client), 1, 3, _ranges(SHARE_ACKNOWLEDGE, 100_000))]
+
+
+@case("ShareAcknowledge, 10,000 ranges of a record batch")
+def _(client: Client) -> Iterable[bytes]:
+    ids = _acquired(client, 1, 10_000)
+    return [_asked(SHARE_ACKNOWLEDGE, ids, 1, 3, _ranges(SHARE_ACKNOWLEDGE, 10_000))]
+
+
+@case("ShareAcknowledge, 100,000 ranges of a record batch")
+def _(client: Client) -> Iterable[bytes]:
+    ids = _acquired(client, 1, 100_000)
+    return [_asked(SHARE_ACKNOWLEDGE, ids, 1, 3, _ranges(SHARE_ACKNOWLEDGE, 100_000))]
 
 
 @case("share heartbeat, subscription of 20,000 topics that are there")

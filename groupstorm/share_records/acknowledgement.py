@@ -19,6 +19,7 @@ from groupstorm.share_records.states import (
     InFlightState,
     RecordState,
 )
+from groupstorm.turns import Turns
 
 _NOT_FOUND = "Batch record not found. The request batch offsets are not found in the cache."
 _BATCH_IS_FREE = "The batch cannot be acknowledged. The batch is not in the acquired state."
@@ -57,10 +58,11 @@ def acknowledge(
     member_id: str,
     batches: Iterable[AcknowledgementBatch],
     done: Callable[[Error], None],
-) -> str | None:
+) -> Turns[str | None]:
     """Work on the ranges in order. The first that fails ends it and undoes the others; the result: why.
 
-    Raises NullPointer where Kafka follows one.
+    A unit of work is a record of a split batch, or a whole batch. Between the turns nobody else can change
+    the records whose changes have begun. Raises NullPointer where Kafka follows one.
     """
     why = None
     work = _Acknowledgement(partition, member_id)
@@ -68,7 +70,7 @@ def acknowledge(
     try:
         for batch in batches:
             if batch.last_offset >= partition.start_offset:
-                work.acknowledge(batch)
+                yield from work.acknowledge(batch)
     except KafkaError as problem:
         partition.undo(work.changes)
         outcome.complete(problem.error)
@@ -88,7 +90,7 @@ class _Acknowledgement:
         self._member_id = member_id
         self._rule: DeliveryRule = partition.rule
 
-    def acknowledge(self, batch: AcknowledgementBatch) -> None:
+    def acknowledge(self, batch: AcknowledgementBatch) -> Turns[None]:
         """Begin the changes of one range. Raises KafkaError."""
         partition = self._partition
         for met in self._met(batch):
@@ -100,12 +102,14 @@ class _Acknowledgement:
                 is_whole = met.within(batch.first_offset, batch.last_offset) and len(batch.types) == 1
                 if is_whole and not partition.start_within(met.first_offset, met.last_offset):
                     self._answer(whole, met.first_offset, met.last_offset, batch.types[0])
+                    yield 1
                     continue
                 partition.split(met)
             first = max(batch.first_offset, partition.start_offset)
             for offset, state in met.states(first, batch.last_offset):
                 self._check_offset(state)
                 self._answer(state, offset, offset, batch.type_of(offset))
+                yield 1
 
     def _check(self, whole: InFlightState) -> None:
         if whole.member_id not in ("", self._member_id):

@@ -310,11 +310,10 @@ class ShareBroker:
                 answer.errors[one] = _NOT_HERE
                 continue
             answered = partial(self._acknowledged, answer, key)
-            why = acknowledge(share_partition, request.member_id, interested[one], answered)
+            why = yield from acknowledge(share_partition, request.member_id, interested[one], answered)
             if why is not None:
                 answer.errors[one] = answer.errors[one]._replace(sentence=why)
             self._fetches.retry(key)
-            yield len(interested[one])
         answer.all_are_asked()
 
     def _acknowledged(self, answer: AcknowledgeAnswer, key: SharePartitionKey, error: Error) -> None:

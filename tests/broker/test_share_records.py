@@ -187,7 +187,7 @@ def test_others_are_served_while_thousands_of_ranges_are_read(sharing: Sharing) 
     assert sharing.answers[connection].responses[0].partitions[0].error_code == Error.INVALID_REQUEST
 
 
-def test_others_are_served_between_the_partitions_that_a_member_acknowledges(sharing: Sharing) -> None:
+def test_others_are_served_between_the_records_that_a_member_acknowledges(sharing: Sharing) -> None:
     """The request is short enough to be read in one turn, and its acknowledgements are more than a turn."""
     count = WORK_PER_TURN + 1
     sharing.produce(*[b"x"] * count)

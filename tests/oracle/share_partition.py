@@ -20,6 +20,7 @@ from groupstorm.share_records.script.persister import ScriptPersister
 from groupstorm.share_records.script.requests import read_batch
 from groupstorm.share_records.states import DeliveryRule, InFlightState
 from groupstorm.share_records.timers import Timers
+from groupstorm.turns import at_once
 from tests.oracle.running import Case
 
 #: A name, and what it is about.
@@ -66,7 +67,7 @@ class AskedPartition:
                     return self._acquire(what, *more)
                 case "acknowledge":
                     batches = [AcknowledgementBatch(*one) for one in more[0]]
-                    acknowledge(partition, what, batches, partial(self._follow, index))
+                    at_once(acknowledge(partition, what, batches, partial(self._follow, index)))
                 case "release":
                     partition.release_all(what, partial(self._follow, index))
                 case "advance":
