@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from groupstorm.pipeline.dataframes import figures, handovers, intervals, members, rounds
-    from groupstorm.pipeline.find import find_traces
-    from groupstorm.pipeline.read import read_traces
+    from groupstorm.pipeline.read import find_traces, read_traces
     from groupstorm.pipeline.session import spark_session
 
 __all__ = [
@@ -28,7 +27,7 @@ __all__ = [
     "spark_session",
 ]
 
-_MODULES = {"find_traces": "find", "read_traces": "read", "spark_session": "session"}
+_MODULES = {"find_traces": "read", "read_traces": "read", "spark_session": "session"}
 
 
 def __getattr__(name: str) -> Any:

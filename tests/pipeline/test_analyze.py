@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 from groupstorm.cli.commands import app
 from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.pipeline.analysis import compare_with_files
-from groupstorm.pipeline.reasons import why
-from groupstorm.pipeline.results import SlowHandover, figures_schema
+from groupstorm.pipeline.results import SlowHandover, figures_schema, why
 from groupstorm.problems import CheckFailed, InputError
 from tests.figures.synthetic import trace
 from tests.figures.tracing import coordinator_trace

@@ -7,11 +7,10 @@ from typing import Any
 
 import pytest
 
-from groupstorm.pipeline.find import find_traces
 from groupstorm.pipeline.local import analyze_locally
 from groupstorm.pipeline.local_tables import all_rows
-from groupstorm.pipeline.reasons import why
-from groupstorm.pipeline.results import Request, SlowHandover
+from groupstorm.pipeline.read import find_traces
+from groupstorm.pipeline.results import Request, SlowHandover, why
 from groupstorm.problems import InputError
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.schema import Source

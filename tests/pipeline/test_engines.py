@@ -15,7 +15,7 @@ import pytest
 from groupstorm.figures import Figures
 from groupstorm.figures.by_group import WHOLE, Window
 from groupstorm.pipeline.analysis import Engine, analyze
-from groupstorm.pipeline.find import find_traces
+from groupstorm.pipeline.read import find_traces
 from groupstorm.pipeline.results import EngineResult, Request
 from groupstorm.problems import InputError
 from groupstorm.trace.events import scenario as world_events
