@@ -93,8 +93,6 @@ COMPILED = (
     "history/lag",
     "history/moves",
     "history/ownership",
-    "history/partitions",
-    "history/progress",
     "history/record_model",
     "history/records",
     "history/rounds",

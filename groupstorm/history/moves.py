@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from groupstorm.history.partitions import Partition
+from groupstorm.history.gaps import Partition
 from groupstorm.history.record_model import RecordModel
 from groupstorm.history.settling import Topics
 
