@@ -91,7 +91,6 @@ COMPILED = (
     "history/gaps",
     "history/group_sums",
     "history/lag",
-    "history/moves",
     "history/ownership",
     "history/record_model",
     "history/records",

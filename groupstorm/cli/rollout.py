@@ -19,7 +19,7 @@ from groupstorm.cli.rollout_text import Answer, print_rollout, rollout_content
 from groupstorm.cli.run import print_assignor_failures
 from groupstorm.problems import CheckFailed, InputError, writing
 from groupstorm.report.progress import runs_progress
-from groupstorm.report.rollout_answer import Rollouts, rollout_answer
+from groupstorm.report.rollout import Rollouts, rollout_answer
 from groupstorm.storms.deployments.alternatives import (
     ROLLING,
     alternatives_to,

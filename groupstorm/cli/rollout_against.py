@@ -14,7 +14,7 @@ from groupstorm.cli.printing import print_json, print_made
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.report.change_comment import Version, change_answer, change_comment, changed_settings
 from groupstorm.report.progress import runs_progress
-from groupstorm.report.rollout_answer import Rollouts
+from groupstorm.report.rollout import Rollouts
 from groupstorm.storms.deployments.manifests.objects import MANIFEST_BYTES_MAX
 from groupstorm.storms.deployments.manifests.plan import Plan
 from groupstorm.storms.runs.several import orders_of, run_variants

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from groupstorm.history.causes import Origins
 from groupstorm.history.gaps import GapListener, OwnershipListener
-from groupstorm.history.moves import Moves
 from groupstorm.history.ownership import Ownership
 from groupstorm.history.rounds import Progress, Rounds
-from groupstorm.history.settling import Settling
+from groupstorm.history.settling import Moves, Settling
 from groupstorm.history.shares import ShareFigures
 from groupstorm.history.tasks import TaskFigures
 from groupstorm.history.unknown import Unknown

@@ -3,7 +3,7 @@
 `local` reads one trace after the other in this process. `spark` has plain functions from DataFrame to
 DataFrame, for any number of runs at once; this package exports them. PySpark is imported with the first one.
 
-`sweep_on_spark` does the runs of `groupstorm sweep --master`, `sweep_table` writes them as one table.
+`sweep` does the runs of `groupstorm sweep --master`, and writes them as one table.
 """
 
 from __future__ import annotations

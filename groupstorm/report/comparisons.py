@@ -41,14 +41,14 @@ _FIELDS = ("name", "variant", "seed", "figures_from", "steps")
 
 def changed_settings(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, list[Any]]:
     """Setting -> its two values, by two scenario.yaml. None: the run did not know the setting."""
-    found = {
-        name: [first.get(name), second.get(name)] for name in _FIELDS if first.get(name) != second.get(name)
-    }
-    one, other = first.get("settings") or {}, second.get("settings") or {}
-    for name in [*one, *(name for name in other if name not in one)]:
-        if one.get(name) != other.get(name):
-            found[name] = [one.get(name), other.get(name)]
-    return found
+    fields = ({name: one.get(name) for name in _FIELDS} for one in (first, second))
+    return changed(*fields) | changed(first.get("settings") or {}, second.get("settings") or {})
+
+
+def changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The names whose values differ, each as it was and as it is; None where one has none."""
+    pairs = {name: [before.get(name), after.get(name)] for name in dict.fromkeys([*before, *after])}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
 def settings_grid(changed: Mapping[str, Sequence[Any]], names: tuple[str, str]) -> Grid:

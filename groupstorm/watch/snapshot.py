@@ -29,14 +29,13 @@ from groupstorm.history.frontier import Frontier
 from groupstorm.history.gaps import ClosedGap, GapSums, Owner, Partition
 from groupstorm.history.group_sums import Existence, GroupSums
 from groupstorm.history.lag import LagCurve
-from groupstorm.history.moves import Moves
 from groupstorm.history.ownership import Ownership
 from groupstorm.history.rebalances import Absence, Change, Memberships, Round
 from groupstorm.history.record_model import Line, RecordModel
 from groupstorm.history.records import RecordSums, _Covered
 from groupstorm.history.rounds import Progress, Rounds
 from groupstorm.history.row_rules import RowRules
-from groupstorm.history.settling import Settling
+from groupstorm.history.settling import Moves, Settling
 from groupstorm.history.shares import RunningConsumer, SharedPartition, ShareFigures
 from groupstorm.history.tasks import TaskFigures
 from groupstorm.history.unknown import Unknown

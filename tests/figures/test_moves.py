@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.history.moves import Moves, moves_needed
 from groupstorm.history.record_model import RecordModel
+from groupstorm.history.settling import Moves, moves_needed
 from tests.figures.tracing import Trace
 
 TOPIC = frozenset({"t"})

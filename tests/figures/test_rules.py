@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.figures import FiguresAccumulator
-from groupstorm.history.moves import moves_needed
+from groupstorm.history.settling import moves_needed
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
