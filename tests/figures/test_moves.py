@@ -67,13 +67,6 @@ def test_a_member_of_the_generation_before_is_not_awaited() -> None:
     assert trace.figures().moves == 0
 
 
-def test_a_crashed_member_is_not_waited_for() -> None:
-    trace = without_its_assignment()
-    assert trace.figures().moves is None
-    trace.crash(2, "b", -1)
-    assert trace.figures().moves == 0
-
-
 def consumer_group(*taken_at_s: float) -> Trace:
     """a owns t-0 and t-1; b gets t-2 and t-3 one by one in one epoch, and takes each at its time."""
     trace = Trace()

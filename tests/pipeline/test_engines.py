@@ -1,7 +1,7 @@
 """Both engines give the same figures, tables and summaries: of whole traces, of a window, of chosen groups.
 
-The figures of both come from the fold of `groupstorm.figures`; the tables are computed twice, in SQL and in
-Python, and their sums are compared with the figures.
+Both read the rows of a group by one fold, and Spark sorts them; sums of the tables are compared with the
+figures.
 """
 
 from __future__ import annotations
