@@ -28,8 +28,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from groupstorm.pipeline.analysis import weight
-from groupstorm.pipeline.find import find_traces
-from groupstorm.pipeline.read import read_traces
+from groupstorm.pipeline.read import find_traces, read_traces
 from groupstorm.pipeline.results import MEMBER_EVENTS, TABLES
 from groupstorm.pipeline.session import spark_session
 from groupstorm.storms.runs.run import run
@@ -89,12 +88,12 @@ def on_spark(spark: SparkSession, traces: Path, out: Path) -> DataFrame:
     """Compute and write every table, and return the rows of the traces."""
     from pyspark.sql import functions as f
 
-    from groupstorm.pipeline.tables import TraceTables
+    from groupstorm.pipeline.dataframes import folded, table
 
     rows = read_traces(spark, find_traces([traces])).rows
-    tables = TraceTables(rows)
+    found = folded(rows).persist()
     for name in TABLES:
-        getattr(tables, name).select(*COLUMNS[name]).write.parquet(str(out / name))
+        table(found, name).select(*COLUMNS[name]).write.parquet(str(out / name))
     written = {name: spark.read.parquet(str(out / name)) for name in ("rounds", "handovers")}
     rounds = (
         written["rounds"]

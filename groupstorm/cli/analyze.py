@@ -18,9 +18,8 @@ from groupstorm.cli.printing import (
 from groupstorm.figures.by_group import Window
 from groupstorm.pipeline.analysis import Engine
 from groupstorm.pipeline.analysis import analyze as analyze_traces
-from groupstorm.pipeline.find import find_traces
-from groupstorm.pipeline.reasons import why
-from groupstorm.pipeline.results import Analysis, Request, RoundsByCause, SlowHandover
+from groupstorm.pipeline.read import find_traces
+from groupstorm.pipeline.results import Analysis, Request, RoundsByCause, SlowHandover, why
 from groupstorm.problems import CheckFailed
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.tables import figures_csv, figures_grid

@@ -15,7 +15,7 @@ from groupstorm.cli.printing import (
     print_paragraphs,
     shape,
 )
-from groupstorm.report.differences import (
+from groupstorm.report.comparisons import (
     changed_figures,
     changed_settings,
     figures_difference_grid,

@@ -23,7 +23,7 @@ from groupstorm.cli.run import print_assignor_failures
 from groupstorm.problems import CheckFailed, InputError, writing
 from groupstorm.report.change_comment import Version, change_answer, change_comment, changed_settings
 from groupstorm.report.progress import runs_progress
-from groupstorm.report.rollout_answer import Rollouts, rollout_answer
+from groupstorm.report.rollout import Rollouts, rollout_answer
 from groupstorm.storms.deployments.alternatives import (
     ROLLING,
     alternatives_to,

@@ -9,8 +9,7 @@ from typing import Any
 
 from groupstorm.cli.printing import print_command, print_grid, print_line, print_paragraph, print_paragraphs
 from groupstorm.figures.reasons import reasons_sentences
-from groupstorm.report.rollout_answer import Rollouts, alternatives_grid, pods_of
-from groupstorm.report.rollout_lines import lines_to_paste
+from groupstorm.report.rollout import Rollouts, alternatives_grid, lines_to_paste, pods_of
 from groupstorm.report.tables import figures_grid, seeds_named
 from groupstorm.storms.deployments.manifests.plan import Plan
 from groupstorm.storms.runs.contradictions import contradictions, growing_lag, outlasts_polls

@@ -30,7 +30,7 @@ from groupstorm.cli.printing import (
     print_progress,
     shape,
 )
-from groupstorm.pipeline.sweep_table import TABLE_FILE, write_runs_table
+from groupstorm.pipeline.sweep import TABLE_FILE, write_runs_table
 from groupstorm.problems import InputError
 from groupstorm.report.progress import runs_progress
 from groupstorm.report.sweeps import (
@@ -227,7 +227,7 @@ def _runner(master: str | None) -> Iterator[RunOrders]:
         yield run_here
         return
     from groupstorm.pipeline.session import spark_session
-    from groupstorm.pipeline.sweep_on_spark import repeating_tasks, run_on_spark
+    from groupstorm.pipeline.sweep import repeating_tasks, run_on_spark
 
     with spark_session(master=repeating_tasks(master)) as spark:
         yield partial(run_on_spark, spark)

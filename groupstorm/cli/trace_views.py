@@ -16,12 +16,10 @@ from groupstorm.figures.by_group import Window
 from groupstorm.imports.times import instant
 from groupstorm.problems import InputError
 from groupstorm.report.inventory import require
-from groupstorm.report.lanes.joins import Joins
 from groupstorm.report.lanes.otlp import Exporter, check_installed, destination
 from groupstorm.report.lanes.perfetto import write_perfetto
-from groupstorm.report.lanes.picture import Line, picture
-from groupstorm.report.lanes.recording import Recording
-from groupstorm.report.lanes.spans import spans
+from groupstorm.report.lanes.picture import Line, Recording, picture
+from groupstorm.report.lanes.spans import Joins, spans
 from groupstorm.wording import counted
 
 _PLAIN: Final = "\x1b[0m"

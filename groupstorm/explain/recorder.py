@@ -14,12 +14,12 @@ from groupstorm.explain.stuck_records import StuckRecords
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.totals import Totals
 from groupstorm.history.gaps import ClosedGap, GapListener, OwnershipListener
-from groupstorm.history.memberships import Memberships
 from groupstorm.history.reasons import SLOW_US
 from groupstorm.history.rebalances import (
     Absence,
     Change,
     ChangeKind,
+    Memberships,
     Rebalance,
     Round,
     Row,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from groupstorm.history.migration import POLICY, REFUSED, Migration
+from groupstorm.history.protocols import POLICY, REFUSED, Migration
 from groupstorm.history.reasons import Gap, Reason, Reasons
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.wording import listed, seconds

@@ -6,17 +6,18 @@ Divisions and rounding happen here and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from groupstorm.figures.answer import answer
 from groupstorm.figures.table import Figures
+from groupstorm.history.gaps import Gaps
 from groupstorm.history.group_sums import GroupSums
 from groupstorm.history.percentiles import percentile
 from groupstorm.history.record_model import NANO
 from groupstorm.history.shares import NO_SHARES, ShareTotals
 from groupstorm.history.tasks import NO_TASKS, TaskTotals
-from groupstorm.history.unknown import ABSENCES, DEATHS, MEMBERS, NEEDED_BY, OWNERSHIP, REBALANCES, STABILITY
+from groupstorm.history.unknown import ABSENCES, DEATHS, NEEDED_BY, OWNERSHIP, REBALANCES, STABILITY
 
 #: Microseconds in a second.
 MICRO = 1_000_000
@@ -25,103 +26,97 @@ GIGABYTE = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Sums over one group's trace; None if there is nothing to sum over.
+    """The sums of a group whose trace has ended, and what follows from them at its end.
 
-    ``unowned_*`` and ``nobody_us`` count from when partitions have to have owners; ``lag_peak_nano`` is in
-    billionths of a record, ``imbalance_rate_max`` in records per 1,000 seconds; ``ages_us`` has the largest
-    age of each partition's oldest unprocessed record; ``requests`` are (api, error or None, count).
+    ``gaps``, ``lag_*`` and ``ages_us``: None if the trace does not know them. ``lag_peak_nano`` is in
+    billionths of a record, ``lag_growth`` in records per 1,000 seconds, negative if the lag shrinks;
+    ``ages_us`` has the largest age of each partition's oldest unprocessed record. ``without_members_us``: how
+    long the group had no members, as far as an imported trace says so.
     """
 
-    generations: int
-    changes: int
-    rounds: int
-    latencies: int
-    latency_sum_us: int
-    latency_max_us: int | None
-    settled_after_us: int | None
-    unowned_us: int | None
-    unowned_max_us: int | None
-    unowned_p50_us: int | None
-    unowned_p95_us: int | None
-    unowned_p99_us: int | None
-    unowned_worst_partition: str | None
-    deploy_unowned_us: int | None
-    crash_unowned_us: int | None
-    deploys: int | None
-    crashes: int | None
-    nobody_us: int | None
-    paused_us: int | None
-    dual_us: int | None
-    moves: int | None
-    moves_lower_bound: int | None
-    revoked_and_returned: int | None
-    imbalance_max: int | None
-    imbalance_rate_max: int | None
-    idle_members_max: int | None
-    lag_peak_nano: int | None
-    lag_recovery_us: int | None
-    #: In records per 1,000 seconds, at the end; negative if the lag shrinks.
-    lag_growth: int | None
-    ages_us: Mapping[str, int] | None
-    max_poll_interval_exceeded: int | None
-    generations_without_progress_max: int | None
-    records_processed: int | None
-    records_duplicated: int | None
-    records_skipped: int | None
-    records_skipped_at_start: int | None
-    skipped_most: str | None
-    requests: tuple[tuple[str, str | None, int], ...]
-    invariants: Mapping[str, str]
+    sums: GroupSums
+    gaps: Gaps | None = None
+    settled_after_us: int | None = None
+    lag_peak_nano: int | None = None
+    lag_recovery_us: int | None = None
+    lag_growth: int | None = None
+    ages_us: Mapping[str, int] | None = None
+    invariants: Mapping[str, str] = field(default_factory=dict)
     tasks: TaskTotals = NO_TASKS
     shares: ShareTotals = NO_SHARES
-    #: Of an imported trace that does not say who owned what, or how long owners were away: the sentence that
-    #: says what to add. And whether times without an owner are lower bounds, whether it does not say when the
-    #: group was Stable, whether generations are missing, and how long the group had no members.
-    unknown_owners: str | None = None
-    unknown_absences: str | None = None
-    unowned_is_least: bool = False
-    unknown_moves: bool = False
-    generations_are_least: bool = False
     without_members_us: int = 0
+
+    @property
+    def unknown_owners(self) -> str | None:
+        """Of an imported trace that does not say who owned what: the sentence that says what to add."""
+        return self.sums.unknown.sentences.get(OWNERSHIP)
+
+    @property
+    def unknown_absences(self) -> str | None:
+        """The same of one that does not say how long owners were away."""
+        return self.sums.unknown.sentences.get(ABSENCES)
+
+    @property
+    def unowned_is_least(self) -> bool:
+        """Whether times without an owner are lower bounds."""
+        return not self.sums.has_member_rows or DEATHS in self.sums.unknown.sentences
 
     def figures(self) -> Figures:
         """Divide, round, and make the answer."""
-        wasted = None
-        if self.moves is not None and self.moves_lower_bound is not None:
-            wasted = self.moves - self.moves_lower_bound
-        counted = bool(self.requests)
-        tasks, shares = self.tasks, self.shares
+        unknown = self.sums.unknown
+        figures = replace(self._divided(), **(unknown.nothing() | self._of_shares()))
+        sentence = answer(
+            figures,
+            self.unknown_owners,
+            self.unknown_absences,
+            self.unowned_is_least,
+            STABILITY in unknown.sentences,
+            REBALANCES in unknown.sentences,
+            self.without_members_us / MICRO,
+        )
+        return replace(figures, answer=sentence)
+
+    def _divided(self) -> Figures:
+        """All figures, as if the trace held every fact and each partition had one owner."""
+        sums, gaps, tasks, shares = self.sums, self.gaps, self.tasks, self.shares
+        ownership, rounds, moves = sums.ownership, sums.rounds, sums.moves
+        by_members, requests = sums.has_member_rows, sums.requests
+        records = ownership.records if by_members else None
+        deploys, crashes = (sums.origins.deploys, sums.origins.crashes) if by_members else (None, None)
+        begun = gaps if by_members else None  # of a trace that says what began a time without an owner
+        lower_bound = moves.lower_bound if by_members else None
+        has_lag = ownership.lag is not None and by_members
         ages = None if self.ages_us is None else sorted(self.ages_us.values())
         oldest = None if ages is None else max(ages, default=0)
-        figures = Figures(
-            generations=self.generations,
-            generations_without_progress_max=self.generations_without_progress_max,
-            rounds_per_change=_thousandths(self.rounds, self.changes),
-            rebalance_latency_avg_ms=_thousandths(self.latency_sum_us, self.latencies * 1000),
-            rebalance_latency_max_ms=_milliseconds(self.latency_max_us),
+        return Figures(
+            generations=rounds.generations,
+            generations_without_progress_max=sums.progress.without_max if has_lag else None,
+            rounds_per_change=_thousandths(sums.rounds_after_changes, sums.changes),
+            rebalance_latency_avg_ms=_thousandths(rounds.latency_sum_us, rounds.latencies * 1000),
+            rebalance_latency_max_ms=_milliseconds(rounds.latency_max_us),
             settled_after_ms=_milliseconds(self.settled_after_us),
-            unowned_partition_seconds=_seconds(self.unowned_us),
-            unowned_max_seconds=_seconds(self.unowned_max_us),
-            unowned_p50_seconds=_seconds(self.unowned_p50_us),
-            unowned_p95_seconds=_seconds(self.unowned_p95_us),
-            unowned_p99_seconds=_seconds(self.unowned_p99_us),
-            unowned_worst_partition=self.unowned_worst_partition,
-            deploys=self.deploys,
-            deploy_unowned_partition_seconds=_seconds(self.deploy_unowned_us),
-            cost_per_deploy_partition_seconds=_mean_seconds(self.deploy_unowned_us, self.deploys),
-            crashes=self.crashes,
-            crash_unowned_partition_seconds=_seconds(self.crash_unowned_us),
-            cost_per_crash_partition_seconds=_mean_seconds(self.crash_unowned_us, self.crashes),
-            nobody_consuming_seconds=_seconds(self.nobody_us),
-            paused_partition_seconds=_seconds(self.paused_us),
-            dual_owner_seconds=_seconds(self.dual_us),
-            moves=self.moves,
-            moves_lower_bound=self.moves_lower_bound,
-            moves_wasted=wasted,
-            revoked_and_returned=self.revoked_and_returned,
-            imbalance_max=self.imbalance_max,
-            imbalance_records_max=_thousandths(self.imbalance_rate_max, 1000),
-            idle_members_max=self.idle_members_max,
+            unowned_partition_seconds=_seconds(gaps and gaps.total),
+            unowned_max_seconds=_seconds(gaps and gaps.longest),
+            unowned_p50_seconds=_seconds(gaps and gaps.p50),
+            unowned_p95_seconds=_seconds(gaps and gaps.p95),
+            unowned_p99_seconds=_seconds(gaps and gaps.p99),
+            unowned_worst_partition=(gaps and gaps.longest_of) or None,
+            deploys=deploys,
+            deploy_unowned_partition_seconds=_seconds(begun and begun.deploy),
+            cost_per_deploy_partition_seconds=_mean_seconds(begun and begun.deploy, deploys),
+            crashes=crashes,
+            crash_unowned_partition_seconds=_seconds(begun and begun.crash),
+            cost_per_crash_partition_seconds=_mean_seconds(begun and begun.crash, crashes),
+            nobody_consuming_seconds=_seconds(ownership.nobody_us if gaps else None),
+            paused_partition_seconds=_seconds(ownership.paused_us if begun else None),
+            dual_owner_seconds=_seconds(ownership.dual_us if by_members else None),
+            moves=moves.moves,
+            moves_lower_bound=lower_bound,
+            moves_wasted=None if moves.moves is None or lower_bound is None else moves.moves - lower_bound,
+            revoked_and_returned=ownership.revoked_and_returned,
+            imbalance_max=moves.imbalance_max if by_members else None,
+            imbalance_records_max=_thousandths(moves.imbalance_rate_max if records else None, 1000),
+            idle_members_max=moves.idle_members_max,
             lag_peak=None if self.lag_peak_nano is None else -(-self.lag_peak_nano // NANO),
             lag_recovery_seconds=_seconds(self.lag_recovery_us),
             lag_growth_per_second=_thousandths(
@@ -130,19 +125,19 @@ class Totals:
             staleness_max_seconds=_seconds(oldest),
             staleness_p95_seconds=_seconds(None if ages is None else percentile(ages, 95)),
             staleness_worst_partition=_first_of(self.ages_us, oldest),
-            max_poll_interval_exceeded=self.max_poll_interval_exceeded,
-            records_processed=self.records_processed,
-            records_duplicated=self.records_duplicated,
-            records_skipped=self.records_skipped,
-            records_skipped_at_start=self.records_skipped_at_start,
-            skipped_worst_partition=self.skipped_most,
+            max_poll_interval_exceeded=sums.poll_timeouts if by_members else None,
+            records_processed=records.processed if records else None,
+            records_duplicated=records.duplicated if records else None,
+            records_skipped=records.skipped if records else None,
+            records_skipped_at_start=records.skipped_at_start if records else None,
+            skipped_worst_partition=records.skipped_most if records else None,
             commits_rejected=_summed(
-                (error, count) for api, error, count in self.requests if api == "OffsetCommit" and error
+                (error, count) for api, error, count in requests if api == "OffsetCommit" and error
             )
-            if counted
+            if requests
             else None,
-            requests=_summed((api, count) for api, _, count in self.requests) if counted else None,
-            errors=_summed((error, count) for _, error, count in self.requests if error) if counted else None,
+            requests=_summed((api, count) for api, _, count in requests) if requests else None,
+            errors=_summed((error, count) for _, error, count in requests if error) if requests else None,
             cross_rack_bytes=tasks.cross_rack_bytes,
             cross_rack_usd=_dollars(tasks.cross_rack_price),
             task_downtime_seconds=_seconds(tasks.task_down_us),
@@ -169,22 +164,22 @@ class Totals:
             records_out_of_order=shares.out_of_order,
             invariants=dict(sorted(self.invariants.items())) or None,
         )
-        sentence = answer(
-            figures,
-            self.unknown_owners,
-            self.unknown_absences,
-            self.unowned_is_least,
-            self.unknown_moves,
-            self.generations_are_least,
-            self.without_members_us / MICRO,
-        )
-        return replace(figures, answer=sentence)
+
+    def _of_shares(self) -> dict[str, Any]:
+        """Figures of a share group in place of those that need partitions with one owner each."""
+        shares = self.shares
+        if not shares.is_group:
+            return {}
+        redelivered = sum(number for count, number in (shares.delivery_counts or {}).items() if count != "1")
+        done = {"records_processed": shares.accepted, "records_duplicated": redelivered}
+        return {**dict.fromkeys(_OF_OWNERS), **done}
 
 
-#: The totals that need partitions with one owner each.
+#: The figures that need partitions with one owner each, and rebalances.
 _OF_OWNERS = (
     *NEEDED_BY[OWNERSHIP],
-    "imbalance_rate_max",
+    "rounds_per_change",
+    "imbalance_records_max",
     "max_poll_interval_exceeded",
     "generations_without_progress_max",
     "deploys",
@@ -196,94 +191,34 @@ _OF_OWNERS = (
 
 def totals_of(sums: GroupSums, first_us: int | None, end_us: int) -> Totals:
     """The totals of a trace from ``first_us`` (None: it has no rows) to ``end_us``; to be called once."""
-    unknown = sums.unknown
-    is_least = not sums.has_member_rows or DEATHS in unknown.sentences
-    totals = replace(_totals(sums, first_us, end_us), unowned_is_least=is_least)
-    if REBALANCES in unknown.sentences:
-        totals = replace(totals, latencies=0, latency_sum_us=0)
-    if MEMBERS in unknown.sentences or REBALANCES in unknown.sentences:
-        totals = replace(totals, changes=0, rounds=0)
-    shares = sums.shares.totals(end_us)
-    missing: dict[str, Any] = {**unknown.nothing()}
-    if shares.is_group:
-        redelivered = sum(number for count, number in (shares.delivery_counts or {}).items() if count != "1")
-        missing |= dict.fromkeys(_OF_OWNERS)
-        missing |= {"records_processed": shares.accepted, "records_duplicated": redelivered}
-        missing |= {"changes": 0, "rounds": 0}  # members come and go without a rebalance
-        if totals.lag_growth is not None and shares.lately_us:
-            missing["lag_growth"] = _growth(totals.lag_growth, shares)
-    return replace(
-        totals,
-        **missing,
-        shares=shares,
-        unknown_owners=unknown.sentences.get(OWNERSHIP),
-        unknown_absences=unknown.sentences.get(ABSENCES),
-        unknown_moves=STABILITY in unknown.sentences,
-        generations_are_least=REBALANCES in unknown.sentences,
-        without_members_us=sums.existence.without_members_us(end_us),
-    )
-
-
-def _totals(sums: GroupSums, first_us: int | None, end_us: int) -> Totals:
     sums.instant_over()
     sums.rounds.finish()
-    ownership, rounds, moves = sums.ownership, sums.rounds, sums.moves
-    growth = None
-    if ownership.lag is not None and sums.has_member_rows:
-        growth = ownership.lag.growth(end_us)
+    ownership = sums.ownership
+    lag = ownership.lag if sums.has_member_rows else None
+    growth = None if lag is None else lag.growth(end_us)
     ownership.finish(end_us)
     gaps = ownership.unowned()
-    complete, by_members = gaps is not None, sums.has_member_rows
-    peak = recovery = without_progress = ages = None
-    if ownership.lag is not None and by_members:
-        sums.progress.finish(*ownership.lag.processed_and_waiting(end_us))
-        without_progress = sums.progress.without_max
-        peak, recovery = ownership.lag.finish(end_us)
-        ages = ownership.lag.ages()
-    records = ownership.records if by_members else None
-    origins = sums.origins if by_members else None
+    peak = recovery = ages = None
+    if lag is not None:
+        sums.progress.finish(*lag.processed_and_waiting(end_us))
+        peak, recovery = lag.finish(end_us)
+        ages = lag.ages()
+    shares = sums.shares.totals(end_us)
+    if growth is not None and shares.is_group and shares.lately_us:
+        growth = _growth(growth, shares)
     last_us = ownership.last_change_us
     return Totals(
-        generations=rounds.generations,
-        changes=sums.changes,
-        rounds=sums.rounds_after_changes,
-        latencies=rounds.latencies,
-        latency_sum_us=rounds.latency_sum_us,
-        latency_max_us=rounds.latency_max_us,
-        settled_after_us=None if last_us is None or first_us is None else last_us - first_us,
-        unowned_us=gaps.total if gaps else None,
-        unowned_max_us=gaps.longest if gaps else None,
-        unowned_p50_us=gaps.p50 if gaps else None,
-        unowned_p95_us=gaps.p95 if gaps else None,
-        unowned_p99_us=gaps.p99 if gaps else None,
-        unowned_worst_partition=(gaps.longest_of or None) if gaps else None,
-        deploy_unowned_us=gaps.deploy if gaps and origins else None,
-        crash_unowned_us=gaps.crash if gaps and origins else None,
-        deploys=origins.deploys if origins else None,
-        crashes=origins.crashes if origins else None,
-        nobody_us=ownership.nobody_us if complete else None,
-        paused_us=ownership.paused_us if complete and by_members else None,
-        dual_us=ownership.dual_us if by_members else None,
-        moves=moves.moves,
-        moves_lower_bound=moves.lower_bound if by_members else None,
-        revoked_and_returned=ownership.revoked_and_returned,
-        imbalance_max=moves.imbalance_max if by_members else None,
-        imbalance_rate_max=moves.imbalance_rate_max if records else None,
-        idle_members_max=moves.idle_members_max,
-        lag_peak_nano=peak,
-        lag_recovery_us=recovery,
-        lag_growth=growth,
-        ages_us=ages,
-        max_poll_interval_exceeded=sums.poll_timeouts if by_members else None,
-        generations_without_progress_max=without_progress,
-        records_processed=records.processed if records else None,
-        records_duplicated=records.duplicated if records else None,
-        records_skipped=records.skipped if records else None,
-        records_skipped_at_start=records.skipped_at_start if records else None,
-        skipped_most=records.skipped_most if records else None,
-        requests=tuple(sums.requests),
-        invariants=sums.invariants,
-        tasks=sums.tasks.totals(end_us, sums.first_change_us),
+        sums,
+        gaps,
+        None if last_us is None or first_us is None else last_us - first_us,
+        peak,
+        recovery,
+        growth,
+        ages,
+        sums.invariants,
+        sums.tasks.totals(end_us, sums.first_change_us),
+        shares,
+        sums.existence.without_members_us(end_us),
     )
 
 

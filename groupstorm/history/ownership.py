@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from groupstorm.history.causes import Origin
-from groupstorm.history.gaps import ClosedGap, GapListener, Gaps, GapSums, OwnershipListener
+from groupstorm.history.gaps import ClosedGap, GapListener, Gaps, GapSums, Owner, OwnershipListener, Partition
 from groupstorm.history.lag import LagCurve
-from groupstorm.history.partitions import Owner, Partition
 from groupstorm.history.record_model import Line, RecordModel
 from groupstorm.history.records import RecordSums
 

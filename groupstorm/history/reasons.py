@@ -14,8 +14,7 @@ from typing import NamedTuple
 from groupstorm.history.figures_from import figures_from_us
 from groupstorm.history.gaps import ClosedGap, Handler
 from groupstorm.history.handovers import Handover, Handovers
-from groupstorm.history.migration import Migration, MigrationWatch
-from groupstorm.history.task_runs import NO_TASK_RUN, TaskRun, TaskRunWatch
+from groupstorm.history.protocols import NO_TASK_RUN, Migration, MigrationWatch, TaskRun, TaskRunWatch
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events

@@ -1,9 +1,11 @@
-"""Rebalances: how many, and how long each took from PreparingRebalance to its last SyncGroup answer."""
+"""Rebalances: how many, how long each took from PreparingRebalance to its last SyncGroup answer, and how many
+the group came out of without having got anywhere."""
 
 from __future__ import annotations
 
 from typing import Final
 
+from groupstorm.history.record_model import NANO
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import GroupState
 from groupstorm.trace.rows import TracedEvent
@@ -86,3 +88,39 @@ class Rounds:
             self.latency_max_us = max(latency_us, self.latency_max_us or 0)
         self._reached_stable = False
         self._last_answer_us = None
+
+
+class Progress:
+    """Follows generations from their Stable to the next one, or to the end of the trace.
+
+    All amounts are in billionths of a record, over all partitions: how far they were processed, and how
+    much waits.
+    """
+
+    def __init__(self) -> None:
+        self.without_max = 0
+        self._without = 0
+        self._furthest = 0
+        self._open = False
+
+    def stable(self, processed: int, waiting: int) -> None:
+        """A generation is complete: the one before is over."""
+        self._over(processed, waiting)
+        self._open = True
+
+    def finish(self, processed: int, waiting: int) -> None:
+        """The trace ends."""
+        self._over(processed, waiting)
+
+    def begin_window(self) -> None:
+        """Generations so far count no more, nor does the one that is open."""
+        self.without_max = self._without = 0
+        self._open = False
+
+    def _over(self, processed: int, waiting: int) -> None:
+        if not self._open or processed >= self._furthest + NANO or waiting < NANO:
+            self._without = 0
+        else:
+            self._without += 1
+            self.without_max = max(self.without_max, self._without)
+        self._furthest = max(self._furthest, processed)

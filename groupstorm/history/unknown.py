@@ -26,37 +26,45 @@ LOG: Final = "log"
 """Missing from every imported trace: the durations of callbacks and the positions of owners in the log."""
 
 _TIMES_WITHOUT_AN_OWNER: Final = (
-    "settled_after_us",
-    "unowned_us",
-    "unowned_max_us",
-    "unowned_p50_us",
-    "unowned_p95_us",
-    "unowned_p99_us",
+    "settled_after_ms",
+    "unowned_partition_seconds",
+    "unowned_max_seconds",
+    "unowned_p50_seconds",
+    "unowned_p95_seconds",
+    "unowned_p99_seconds",
     "unowned_worst_partition",
-    "deploy_unowned_us",
-    "crash_unowned_us",
-    "nobody_us",
+    "deploy_unowned_partition_seconds",
+    "cost_per_deploy_partition_seconds",
+    "crash_unowned_partition_seconds",
+    "cost_per_crash_partition_seconds",
+    "nobody_consuming_seconds",
 )
+_BALANCE: Final = ("moves_lower_bound", "moves_wasted", "imbalance_max", "idle_members_max")
 
-#: A fact that is not known -> the totals (`totals.Totals`) that need it.
+#: A fact that is not known -> the figures that need it.
 NEEDED_BY: Final[Mapping[str, tuple[str, ...]]] = {
-    LOG: ("paused_us",),
+    LOG: ("paused_partition_seconds",),
     OWNERSHIP: (
         *_TIMES_WITHOUT_AN_OWNER,
-        "paused_us",
-        "dual_us",
+        "paused_partition_seconds",
+        "dual_owner_seconds",
         "moves",
-        "moves_lower_bound",
         "revoked_and_returned",
-        "imbalance_max",
-        "idle_members_max",
+        *_BALANCE,
     ),
-    MEMBERS: ("moves_lower_bound", "imbalance_max", "idle_members_max", "deploys", "crashes"),
+    MEMBERS: (
+        *_BALANCE,
+        "rounds_per_change",
+        "deploys",
+        "cost_per_deploy_partition_seconds",
+        "crashes",
+        "cost_per_crash_partition_seconds",
+    ),
     ABSENCES: _TIMES_WITHOUT_AN_OWNER,
-    DEATHS: ("dual_us",),
-    REBALANCES: ("latency_max_us",),
-    SUBSCRIPTIONS: ("moves_lower_bound", "imbalance_max", "idle_members_max"),
-    STABILITY: ("moves", "moves_lower_bound", "imbalance_max", "idle_members_max"),
+    DEATHS: ("dual_owner_seconds",),
+    REBALANCES: ("rounds_per_change", "rebalance_latency_avg_ms", "rebalance_latency_max_ms"),
+    SUBSCRIPTIONS: _BALANCE,
+    STABILITY: ("moves", *_BALANCE),
 }
 
 
@@ -101,5 +109,5 @@ class Unknown:
             self.sentences[LOG] = ""
 
     def nothing(self) -> dict[str, None]:
-        """The totals that are not known."""
+        """The figures that are not known."""
         return {name: None for cause in self.sentences for name in NEEDED_BY[cause]}

@@ -19,7 +19,7 @@ from groupstorm.library.result import (
     reported,
 )
 from groupstorm.library.run_result import OnDisk, RunResult, TableName
-from groupstorm.pipeline.arrow_tables import arrow_figures
+from groupstorm.pipeline.results import arrow_figures
 from groupstorm.report.comparisons import comparison_content
 from groupstorm.report.grid import Grid
 from groupstorm.report.progress import RunsProgress

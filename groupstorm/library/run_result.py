@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from groupstorm.figures import Figures
 from groupstorm.library.result import Result, Settings, as_pandas, check_seed, read_storm
-from groupstorm.pipeline.arrow_tables import arrow_figures, arrow_table
 from groupstorm.pipeline.local import TraceContent, read_groups
+from groupstorm.pipeline.results import arrow_figures, arrow_table
 from groupstorm.problems import InputError, writing
 from groupstorm.report.grid import Grid
 from groupstorm.report.progress import run_progress

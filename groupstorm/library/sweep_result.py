@@ -17,7 +17,7 @@ from groupstorm.library.result import (
     read_storm,
     reported,
 )
-from groupstorm.pipeline.arrow_tables import arrow_figures
+from groupstorm.pipeline.results import arrow_figures
 from groupstorm.problems import InputError
 from groupstorm.report.grid import Grid
 from groupstorm.report.progress import RunsProgress

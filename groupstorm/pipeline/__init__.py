@@ -3,7 +3,7 @@
 `local` reads one trace after the other in this process. `spark` has plain functions from DataFrame to
 DataFrame, for any number of runs at once; this package exports them. PySpark is imported with the first one.
 
-`sweep_on_spark` does the runs of `groupstorm sweep --master`, `sweep_table` writes them as one table.
+`sweep` does the runs of `groupstorm sweep --master`, and writes them as one table.
 """
 
 from __future__ import annotations
@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from groupstorm.pipeline.dataframes import figures, handovers, intervals, members, rounds
-    from groupstorm.pipeline.find import find_traces
-    from groupstorm.pipeline.read import read_traces
+    from groupstorm.pipeline.read import find_traces, read_traces
     from groupstorm.pipeline.session import spark_session
 
 __all__ = [
@@ -28,7 +27,7 @@ __all__ = [
     "spark_session",
 ]
 
-_MODULES = {"find_traces": "find", "read_traces": "read", "spark_session": "session"}
+_MODULES = {"find_traces": "read", "read_traces": "read", "spark_session": "session"}
 
 
 def __getattr__(name: str) -> Any:

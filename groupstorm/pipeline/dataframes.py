@@ -1,39 +1,69 @@
 """Functions from DataFrame to DataFrame: from the rows of traces to each table, for any number of runs.
 
 ``rows`` have the columns of a trace and ``run`` (`read_traces`). A run ends with its last row. Tables are
-keyed by ``run`` and ``group``; `docs/analyze.md` says what their columns mean. One Python task reads the rows
-of a group, in their order.
+keyed by ``run`` and ``group``; `docs/analyze.md` says what their columns mean.
+
+Spark sorts the rows of every group, and one Python task reads them by the fold of the local engine. What it
+has found goes on at once, so that it holds no more than what is open: intervals, gaps, the last event of each
+member.
 """
 
 from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from groupstorm.figures.by_group import WHOLE, Window
-from groupstorm.pipeline.fold import FIGURES, GROUP, folded
-from groupstorm.pipeline.results import TABLES, figures_schema
-from groupstorm.pipeline.tables import last_rows
+from groupstorm.pipeline.local_tables import GroupFold
+from groupstorm.pipeline.results import TABLES, Key, figures_schema
+from groupstorm.problems import InputError
+from groupstorm.trace.rows import read_row
+
+if TYPE_CHECKING:
+    import pyarrow
+
+GROUP = ("run", "group")
+
+#: Beside the tables: a row per group with its figures as JSON, or with the problem of a row that does not fit
+#: the schema.
+FIGURES = "figures"
+
+#: The columns of all tables together; those of one name are of one type.
+_FOUND: Mapping[str, str] = {
+    **dict.fromkeys((*GROUP, "table", FIGURES, "problem"), "string"),
+    **reduce(or_, map(dict, TABLES.values())),
+}
+
+#: So many rows of tables go on together.
+_ROWS_AT_ONCE = 4096
+
+FoundRow = dict[str, Any]
 
 
 def intervals(rows: DataFrame, window: Window = WHOLE) -> DataFrame:
     """One row per time in which a member owned a partition without a break."""
-    return _table(rows, window, "intervals")
+    return table(folded(rows, window), "intervals")
 
 
 def handovers(rows: DataFrame, window: Window = WHOLE) -> DataFrame:
     """One row per gap between two owners of a partition, with its phases and the round that closed it."""
-    return _table(rows, window, "handovers")
+    return table(folded(rows, window), "handovers")
 
 
 def rounds(rows: DataFrame, window: Window = WHOLE) -> DataFrame:
     """One row per rebalance: its cause, its generation, and when each phase of it was over."""
-    return _table(rows, window, "rounds")
+    return table(folded(rows, window), "rounds")
 
 
 def members(rows: DataFrame, window: Window = WHOLE) -> DataFrame:
     """One row per event of a member, and until when the member stayed so."""
-    return _table(rows, window, "members")
+    return table(folded(rows, window), "members")
 
 
 def figures(rows: DataFrame, window: Window = WHOLE) -> DataFrame:
@@ -41,12 +71,105 @@ def figures(rows: DataFrame, window: Window = WHOLE) -> DataFrame:
 
     The job fails if a row does not fit the schema.
     """
-    found = folded(rows, last_rows(rows), window)
     read = f.from_json(FIGURES, figures_schema()).alias("found")
     checked = f.when(f.col("problem").isNull(), read).otherwise(f.raise_error(f.col("problem")))
+    found = table(folded(rows, window), FIGURES)
     return found.select(*GROUP, checked.alias("found")).select(*GROUP, "found.*")
 
 
-def _table(rows: DataFrame, window: Window, name: str) -> DataFrame:
-    found = folded(rows, last_rows(rows), window)
-    return found.where(f.col("table") == name).select(*GROUP, *TABLES[name])
+def folded(rows: DataFrame, window: Window = WHOLE, ends: DataFrame | None = None) -> DataFrame:
+    """The rows of all tables, each with the name of its ``table``, and the figures of each group.
+
+    ``ends``: per run, where its trace ends (``end_us``); None: with its last row.
+    """
+    if ends is None:
+        ends = rows.groupBy("run").agg(f.max("time_us").alias("end_us"))
+    in_order = rows.join(f.broadcast(ends), "run").repartition(*GROUP).sortWithinPartitions(*GROUP, "seq")
+    schema = ", ".join(f"`{name}` {'bigint' if kind == 'int64' else kind}" for name, kind in _FOUND.items())
+    return in_order.mapInArrow(_fold(window), schema)
+
+
+def table(found: DataFrame, name: str) -> DataFrame:
+    """One of `TABLES`, or `FIGURES`, of what `folded` has found."""
+    columns = TABLES.get(name, (FIGURES, "problem"))
+    return found.where(f.col("table") == name).select(*GROUP, *columns)
+
+
+class _Group:
+    """The fold of one group."""
+
+    def __init__(self, key: Key, end_us: int, window: Window) -> None:
+        self.key = key
+        self._end_us = end_us
+        self._now_us = 0
+        self._fold = GroupFold(window)
+        self._problem: str | None = None
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        if self._problem is not None:
+            return
+        try:
+            self._fold.add(row, read_row(row, self._now_us))
+            self._now_us = row["time_us"]
+        except InputError as mismatch:
+            self._problem = str(mismatch)
+
+    def found(self) -> Iterator[FoundRow]:
+        """The rows of tables that are complete since the last call."""
+        for name, rows in self._fold.tables.take():
+            for row in rows:
+                yield self._head(name) | row
+
+    def finish(self) -> Iterator[FoundRow]:
+        if self._problem is not None:
+            yield self._head(FIGURES) | {"problem": self._problem}
+            return
+        figures = self._fold.finish(self._end_us)
+        yield from self.found()
+        yield self._head(FIGURES) | {FIGURES: json.dumps(figures.to_json())}
+
+    def _head(self, table: str) -> FoundRow:
+        return {"run": self.key[0], "group": self.key[1], "table": table}
+
+
+def _fold(
+    window: Window,
+) -> Callable[[Iterator[pyarrow.RecordBatch]], Iterator[pyarrow.RecordBatch]]:
+    """The function with which a worker folds batches of rows that are sorted by run, group and seq."""
+
+    def fold(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
+        import pyarrow
+
+        schema = pyarrow.schema([(name, pyarrow.type_for_alias(kind)) for name, kind in _FOUND.items()])
+        for found in _results(batches, window):
+            yield from pyarrow.Table.from_pylist(found, schema).to_batches()
+
+    return fold
+
+
+def _results(batches: Iterator[pyarrow.RecordBatch], window: Window) -> Iterator[list[FoundRow]]:
+    group: _Group | None = None
+    found: list[FoundRow] = []
+    for batch in batches:
+        for row in _rows(batch):
+            key = row["run"], row["group"]
+            if group is None or group.key != key:
+                if group is not None:
+                    found += group.finish()
+                group = _Group(key, row["end_us"], window)
+            group.add(row)
+        if group is not None:
+            found += group.found()
+        if len(found) >= _ROWS_AT_ONCE:
+            yield found
+            found = []
+    if group is not None:
+        found += group.finish()
+    yield found
+
+
+def _rows(batch: pyarrow.RecordBatch) -> Iterator[dict[str, Any]]:
+    columns = [*zip(batch.schema.names, batch.columns, strict=True)]
+    used = {name: column.to_pylist() for name, column in columns if column.null_count < len(column)}
+    for values in zip(*used.values(), strict=True):
+        yield {name: value for name, value in zip(used, values, strict=True) if value is not None}

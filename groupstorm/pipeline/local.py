@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groupstorm.figures import Figures
 from groupstorm.figures.by_group import WHOLE, Window
-from groupstorm.pipeline.arrow_tables import arrow_figures, arrow_table
 from groupstorm.pipeline.local_tables import GroupFold, GroupTables, all_rows
-from groupstorm.pipeline.results import TABLES, EngineResult, Key, Request
+from groupstorm.pipeline.results import TABLES, EngineResult, Key, Request, arrow_figures, arrow_table
 from groupstorm.problems import InputError, writing
 from groupstorm.trace.reader import Row, read_entries
 from groupstorm.trace.rows import TraceEntry

@@ -1,14 +1,19 @@
-"""The results that an analysis returns and prints, whichever engine computed it."""
+"""The results that an analysis returns and prints, whichever engine computed it, and its tables in Arrow."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from groupstorm.figures import Figures
 from groupstorm.figures.by_group import WHOLE, Window
+from groupstorm.trace.parquet import import_pyarrow
+from groupstorm.wording import seconds
+
+if TYPE_CHECKING:
+    import pyarrow
 
 #: A run and one of its groups.
 Key = tuple[str, str]
@@ -166,3 +171,79 @@ def figures_schema() -> str:
     for name, kind, is_map in figure_columns():
         columns.append(f"{name} map<string, {types[kind]}>" if is_map else f"{name} {types[kind]}")
     return ", ".join(columns)
+
+
+#: How an owner came to own no more: (event, cause) or the event alone -> a clause about ``old``.
+_ENDINGS: Mapping[tuple[str, str | None], str] = {
+    ("partitions_revoked", "rebalance"): "{old} gave up everything to join again",
+    ("partitions_revoked", "assignment"): "{old} was not assigned it any more",
+    ("partitions_revoked", "subscription"): "{old} dropped the topic",
+    ("partitions_revoked", "close"): "{old} closed",
+    ("partitions_lost", None): "{old} was out of the group ({cause})",
+    ("member_crashed", None): "{old} crashed",
+    ("member_started", None): "the group began",
+    ("partitions_created", None): "it was created",
+    ("member_removed", None): "{old} was removed ({cause})",
+    ("member_replaced", None): "{old} came back under a new id",
+    ("join_parked", None): "{old} joined again",
+    ("join_answered", None): "{old} joined again",
+    ("sync_answered", None): "{old} was not assigned it any more",
+    ("member_reconciled", None): "{old} had given it up",
+}
+
+
+def why(handover: SlowHandover) -> str:
+    """Tell what ended the old ownership, how long nobody noticed, and who came after how many generations."""
+    ending = _ENDINGS.get((handover.ended_by, handover.cause)) or _ENDINGS[handover.ended_by, None]
+    clauses = [ending.format(old=handover.old_owner, cause=handover.cause)]
+    if handover.round_us is not None and handover.round_us > handover.from_us:
+        waited = seconds((handover.round_us - handover.from_us) / 1_000_000)
+        clauses.append(f"the next round began {waited} later ({handover.rebalance_cause})")
+    elif handover.round_us is not None:
+        clauses.append(f"in a round because of {handover.rebalance_cause}")
+    if handover.new_owner is None:
+        clauses.append("nobody took it until the end")
+    elif handover.new_owner == handover.old_owner:
+        clauses.append(f"{handover.new_owner} got it back")
+    else:
+        clauses.append(f"{handover.new_owner} took it")
+    if handover.generations is not None and handover.generations > 1:
+        clauses[-1] += f" {handover.generations} generations later"
+    return "; ".join(clauses)
+
+
+#: The columns in front of those that a table has, with their types.
+Keys = Mapping[str, str]
+
+
+def arrow_table(name: str, rows: Iterable[Mapping[str, Any]], keys: Keys) -> pyarrow.Table:
+    """One of `TABLES`; ``rows`` have the ``keys``, too."""
+    pyarrow = import_pyarrow()
+    return pyarrow.Table.from_pylist([*rows], _schema({**keys, **TABLES[name]}))
+
+
+def arrow_figures(rows: Iterable[tuple[Mapping[str, Any], Figures]], keys: Keys) -> pyarrow.Table:
+    """A row per run: the values of ``keys``, and every figure."""
+    pyarrow = import_pyarrow()
+    schema = pyarrow.schema([*_schema(keys), *figure_fields()])
+    return pyarrow.Table.from_pylist([{**head, **figure_values(figures)} for head, figures in rows], schema)
+
+
+def figure_fields() -> list[pyarrow.Field]:
+    """A field for each figure."""
+    pyarrow = import_pyarrow()
+    types = {"int": pyarrow.int64(), "float": pyarrow.float64(), "str": pyarrow.string()}
+    return [
+        pyarrow.field(name, pyarrow.map_(pyarrow.string(), types[kind]) if is_map else types[kind])
+        for name, kind, is_map in figure_columns()
+    ]
+
+
+def figure_values(figures: Figures) -> dict[str, Any]:
+    """The values that such fields take: maps as pairs."""
+    return {name: [*v.items()] if isinstance(v, Mapping) else v for name, v in figures.to_json().items()}
+
+
+def _schema(columns: Mapping[str, str]) -> pyarrow.Schema:
+    pyarrow = import_pyarrow()
+    return pyarrow.schema([(name, pyarrow.type_for_alias(kind)) for name, kind in columns.items()])

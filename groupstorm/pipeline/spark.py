@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from py4j.protocol import Py4JJavaError
-from pyspark.sql import Column, DataFrame, Window
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as f
 
 from groupstorm.figures import Figures
-from groupstorm.pipeline.fold import GROUP
-from groupstorm.pipeline.read import read_traces
-from groupstorm.pipeline.results import TABLES, EngineResult, Request, figures_schema
-from groupstorm.pipeline.tables import TraceTables
-from groupstorm.problems import OutputError
+from groupstorm.pipeline.dataframes import FIGURES, GROUP, folded, table
+from groupstorm.pipeline.read import explain, read_traces
+from groupstorm.pipeline.results import TABLES, EngineResult, Key, Request, figures_schema
+from groupstorm.problems import InputError, OutputError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -25,8 +26,11 @@ if TYPE_CHECKING:
 _IO_ERROR = re.compile(r"java\.io\.IOException: ([^\n]+)")
 
 
-def analyze_on_spark(spark: SparkSession, request: Request) -> tuple[EngineResult, TraceTables]:
-    """Compute figures and tables. Raises InputError naming the place of a line that is not a row."""
+def analyze_on_spark(spark: SparkSession, request: Request) -> tuple[EngineResult, Mapping[str, DataFrame]]:
+    """Compute figures and the tables, by name, from one pass over the rows.
+
+    Raises InputError naming the place of a line that is not a row.
+    """
     traces = read_traces(spark, request.traces)
     rows = traces.rows
     if request.groups:
@@ -36,11 +40,24 @@ def analyze_on_spark(spark: SparkSession, request: Request) -> tuple[EngineResul
         rows = rows.where(f.col("time_us") <= window.to_us)
     last_us = [(run, window.end(last_us)) for run, last_us in traces.last_us.items()]
     ends = spark.createDataFrame(last_us, "run string, end_us bigint").localCheckpoint()
-    tables = TraceTables(rows, ends, window)
-    figures = tables.figures(request.traces)
-    handovers = [tuple(row) for row in slowest_handovers(tables.handovers, request.slowest).collect()]
-    rounds = [tuple(row) for row in rounds_by_cause(tables.rounds).collect()]
+    found = folded(rows, window, ends).persist(StorageLevel.MEMORY_AND_DISK)
+    figures = _figures(found, request.traces)
+    tables = {name: table(found, name) for name in TABLES}
+    handovers = [tuple(row) for row in slowest_handovers(tables["handovers"], request.slowest).collect()]
+    rounds = [tuple(row) for row in rounds_by_cause(tables["rounds"]).collect()]
     return EngineResult(traces.groups, figures, handovers, rounds), tables
+
+
+def _figures(found: DataFrame, traces: Mapping[str, Path]) -> dict[Key, Figures]:
+    """(run, group) -> figures, in their order. Raises InputError naming the place of a row that does not fit
+    the schema."""
+    figures = {}
+    for row in sorted(table(found, FIGURES).collect(), key=lambda row: (row["run"], row["group"])):
+        if row["problem"] is not None:
+            explain(traces[row["run"]])
+            raise InputError(f"{traces[row['run']]}: {row['problem']}")
+        figures[row["run"], row["group"]] = Figures(**json.loads(row[FIGURES]))
+    return figures
 
 
 def slowest_handovers(handovers: DataFrame, per_group: int) -> DataFrame:
@@ -81,22 +98,17 @@ def rounds_by_cause(rounds: DataFrame) -> DataFrame:
     )
 
 
-def write_tables(spark: SparkSession, tables: TraceTables, figures: Mapping[str, Figures], out: Path) -> None:
+def write_tables(
+    spark: SparkSession, tables: Mapping[str, DataFrame], figures: Mapping[str, Figures], out: Path
+) -> None:
     """One folder of Parquet files per table in ``out``. Raises OutputError."""
     rows = [{"run": run, **one.to_json()} for run, one in figures.items()]
-    written = {"figures": spark.createDataFrame(rows, f"run string, {figures_schema()}").coalesce(1)}
-    for name, columns in TABLES.items():
-        written[name] = getattr(tables, name).select(*GROUP, *map(_typed, columns.items()))
-    for name, table in written.items():
+    of_runs = spark.createDataFrame(rows, f"run string, {figures_schema()}").coalesce(1)
+    for name, written in {"figures": of_runs, **tables}.items():
         try:
-            table.write.mode("overwrite").parquet(str(out / name))
+            written.write.mode("overwrite").parquet(str(out / name))
         except Py4JJavaError as problem:
             reason = _IO_ERROR.search(str(problem))
             if reason is None:
                 raise
             raise OutputError(f"{out / name}: cannot be written: {reason[1]}") from problem
-
-
-def _typed(column: tuple[str, str]) -> Column:
-    name, kind = column
-    return f.col(name).cast({"int64": "bigint"}.get(kind, kind)).alias(name)

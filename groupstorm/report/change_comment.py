@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from groupstorm.figures import Figures
-from groupstorm.verdicts.measures import MEASURES, Spread, spread_of
+from groupstorm.report.comparisons import changed
+from groupstorm.verdicts.measures import MEASURES, spread_of, with_range
 from groupstorm.verdicts.recommendation import changes, changes_sentence, differ
 from groupstorm.visible import visible_markdown
 from groupstorm.wording import seconds
@@ -28,11 +29,9 @@ class Version(NamedTuple):
     unmet: Sequence[str] = ()
 
 
-def changed_settings(before: Version, after: Version) -> dict[str, tuple[Any, Any]]:
+def changed_settings(before: Version, after: Version) -> dict[str, list[Any]]:
     """Return the settings that differ, each as it was and as it is; None where a version has none."""
-    names = dict.fromkeys([*before.settings, *after.settings])
-    pairs = {name: (before.settings.get(name), after.settings.get(name)) for name in names}
-    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+    return changed(before.settings, after.settings)
 
 
 def change_answer(before: Version, after: Version) -> str:
@@ -76,12 +75,8 @@ def change_comment(title: str, before: Version, after: Version, commands: Sequen
 def _duration(before: Version, after: Version) -> Iterator[str]:
     old, new = spread_of(before.takes_s), spread_of(after.takes_s)
     if old is not None and new is not None:
-        yield f"| until the last pod is available | {_range(old)} | {_range(new)} | |"
-
-
-def _range(spread: Spread) -> str:
-    least, middle, most = map(seconds, spread)
-    return middle if least == most else f"{middle} ({least} to {most})"
+        shown = f"{with_range(old, seconds)} | {with_range(new, seconds)}"
+        yield f"| until the last pod is available | {shown} | |"
 
 
 def _figures(before: Version, after: Version) -> Iterator[str]:

@@ -1,13 +1,17 @@
-"""`comparison.json`: the figures of each variant, their spread over seeds, and the answer."""
+"""Runs as people compare them: `comparison.json` of variants, and what differs between two runs."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from groupstorm.report.tables import spread
+from groupstorm.figures import Figures
+from groupstorm.report.grid import Grid, Row
+from groupstorm.report.tables import ALIKE, ALIKE_NOTE, LEADING, brief, figure_names, spread
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.runs.several import recommended, sentences
+from groupstorm.verdicts.measures import spread_of, within_spread
 
 
 def comparison_content(
@@ -29,3 +33,97 @@ def comparison_content(
     if max(map(len, runs.values())) > 1:
         content["spread"] = {variant: spread([run.figures for run in each]) for variant, each in runs.items()}
     return content
+
+
+#: Fields of a scenario that may differ, beside its settings.
+_FIELDS = ("name", "variant", "seed", "figures_from", "steps")
+
+
+def changed_settings(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Setting -> its two values, by two scenario.yaml. None: the run did not know the setting."""
+    fields = ({name: one.get(name) for name in _FIELDS} for one in (first, second))
+    return changed(*fields) | changed(first.get("settings") or {}, second.get("settings") or {})
+
+
+def changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """The names whose values differ, each as it was and as it is; None where one has none."""
+    pairs = {name: [before.get(name), after.get(name)] for name in dict.fromkeys([*before, *after])}
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def settings_grid(changed: Mapping[str, Sequence[Any]], names: tuple[str, str]) -> Grid:
+    rows = []
+    for name, values in changed.items():
+        if name == "steps":
+            cells = [f"{len(steps or ())} steps" for steps in values]
+        else:
+            cells = [value if isinstance(value, str) else json.dumps(value) for value in values]
+        rows.append(Row(name, cells))
+    return Grid(("setting", *names), rows)
+
+
+def changed_figures(first: Sequence[Figures], second: Sequence[Figures]) -> dict[str, dict[str, Any]]:
+    """Figure -> its two medians, their difference and ratio, and whether seeds alone may explain it."""
+    found: dict[str, dict[str, Any]] = {}
+    for name in figure_names():
+        values = [[getattr(run, name) for run in runs] for runs in (first, second)]
+        if any(isinstance(value, str) for each in values for value in each):
+            before, after = (each[0] if len(each) == 1 else None for each in values)
+            if before != after and len(first) == len(second) == 1:
+                found[name] = {"first": before, "second": after, "difference": None, "ratio": None}
+            continue
+        one, other = map(spread_of, values)
+        before, after = (None if spread is None else spread.median for spread in (one, other))
+        if before == after:
+            continue
+        found[name] = {
+            "first": before,
+            "second": after,
+            "difference": None if before is None or after is None else _exact(after - before),
+            "ratio": None if not before or after is None else round(after / before, 3),
+        }
+        if max(len(first), len(second)) > 1 and one is not None and other is not None:
+            found[name]["within_spread"] = within_spread(one, other)
+    return found
+
+
+def _exact(value: float) -> float:
+    return value if isinstance(value, int) else round(value, 6)
+
+
+def figures_difference_grid(
+    changed: Mapping[str, Mapping[str, Any]], names: tuple[str, str], everything: bool
+) -> Grid:
+    """The leading figures that differ; ``everything``: all that differ."""
+    rows = []
+    for name, values in changed.items():
+        if name not in LEADING and not everything:
+            continue
+        difference = values["difference"]
+        shown = _shown(name, difference)
+        ratio = values["ratio"]
+        cells = [
+            _shown(name, values["first"]),
+            _shown(name, values["second"]),
+            f"+{shown}" if difference is not None and difference > 0 else shown,
+            _relative(ratio),
+        ]
+        rows.append(Row(name, cells, mark=ALIKE if values.get("within_spread") else ""))
+    notes = [ALIKE_NOTE] if any(row.mark for row in rows) else []
+    more = len(changed) - len(rows)
+    if more:
+        notes.append(f"{more} more figures differ: --all")
+    if not changed:
+        notes.append("No figure differs.")
+    return Grid(("figure", *names, "difference", "relative"), rows, notes=notes)
+
+
+def _shown(name: str, value: float | str | None) -> str:
+    return value if isinstance(value, str) else brief(name, value)
+
+
+def _relative(ratio: float | None) -> str:
+    """In per cent; if it is ten times as much or more, how many times."""
+    if ratio is None:
+        return "-"
+    return f"{(ratio - 1) * 100:+,.0f} %" if ratio < 10 else f"{ratio:,.0f} times"

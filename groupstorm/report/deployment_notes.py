@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from statistics import median
 from typing import Final, NamedTuple
 
 from groupstorm.history.rounds import is_rebalance
@@ -29,6 +28,7 @@ from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_work import SlowRecordList
 from groupstorm.storms.scenario.topics import rates_of
 from groupstorm.trace.reader import read_entries
+from groupstorm.verdicts.measures import with_range
 from groupstorm.wording import counted, listed, seconds
 
 #: Steps that replace several pods at once if `max_surge` and `max_unavailable` allow it.
@@ -193,6 +193,7 @@ def commits_note(scenario: ResolvedScenario) -> str | None:
 
 
 _CHANGE = re.compile(r"from (\d+) to (\d+) processes")
+_WHOLE: Final = "{:,.0f}".format
 _GAIN = re.compile(r"from (\d+) to (\d+) processes: ([+-][\d,]+) records in (\d+) s")
 
 
@@ -219,9 +220,9 @@ def scaling_note(runs: Sequence[Run]) -> str | None:
     text = (
         f"{_counted([one.ups for one in found], 'scale-up')} and "
         f"{_counted([one.downs for one in found], 'scale-down')} in {seconds(for_us / 1e6)}, "
-        f"{_range([one.processes for one in found], '.1f')} processes on average and "
-        f"{_range([one.most for one in found])} at most, "
-        f"{_range([one.rebalances_an_hour for one in found])} rebalances an hour"
+        f"{with_range([one.processes for one in found], '{:.1f}'.format)} processes on average and "
+        f"{with_range([one.most for one in found], _WHOLE)} at most, "
+        f"{with_range([one.rebalances_an_hour for one in found], _WHOLE)} rebalances an hour"
     )
     if idle := max(one.idle_members for one in found):
         text += f", up to {idle:,} processes without a partition"
@@ -238,13 +239,7 @@ def scaling_note(runs: Sequence[Run]) -> str | None:
 
 
 def _counted(counts: Sequence[int], what: str) -> str:
-    return counted(counts[0], what) if len({*counts}) == 1 else f"{_range(counts)} {what}s"
-
-
-def _range(values: Sequence[float], form: str = ",.0f") -> str:
-    """The median, and the range if the seeds differ by what is shown."""
-    least, middle, most = (format(value, form) for value in (min(values), median(values), max(values)))
-    return middle if least == most else f"{middle} ({least} to {most})"
+    return counted(counts[0], what) if len({*counts}) == 1 else f"{with_range(counts, _WHOLE)} {what}s"
 
 
 def _scaling(run: Run, begin_us: int, end_us: int) -> Scaling:

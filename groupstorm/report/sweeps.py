@@ -147,14 +147,9 @@ def _knee_sentences(
     sweep: Sweep, outcomes: Sequence[Outcome], goals: Sequence[Requirement], figure: str
 ) -> list[str]:
     """The knee for each combination of the other settings, and what crashes and deploys cost there."""
-    axis = _axis_with_numbers(sweep)
-    if axis is None:
+    if _axis_with_numbers(sweep) is None:
         return _without_axis(sweep, outcomes, goals)
-    return [
-        sentence
-        for others, curve in _curves(sweep, axis, outcomes).items()
-        for sentence in _curve_sentences(axis, others, curve, goals, figure)
-    ]
+    return [_curve_sentence(*curve, goals, figure) for curve in _curves(sweep, outcomes)]
 
 
 def _recommendations(
@@ -239,47 +234,50 @@ def _axis_with_numbers(sweep: Sweep) -> Axis | None:
     return next((axis for axis in sweep.axes if axis.numbers is not None and len(axis.values) > 1), None)
 
 
-def _curves(sweep: Sweep, axis: Axis, outcomes: Sequence[Outcome]) -> Mapping[str, list[Outcome]]:
-    """The outcomes along ``axis``, for each combination of the others' labels."""
+def _curves(sweep: Sweep, outcomes: Sequence[Outcome]) -> list[tuple[Axis, str, list[Outcome]]]:
+    """The axis with numbers and the outcomes along it, for each combination of the others' labels."""
+    axis = _axis_with_numbers(sweep)
     curves: dict[str, list[Outcome]] = {}
+    if axis is None:
+        return []
     for outcome in outcomes:
         if outcome.figures:
             curves.setdefault(_with_names(sweep, outcome.point, without=axis.name), []).append(outcome)
-    return curves
+    return [(axis, others, curve) for others, curve in curves.items()]
 
 
-def _curve_sentences(
+def _curve_sentence(
     axis: Axis, others: str, curve: Sequence[Outcome], goals: Sequence[Requirement], figure: str
-) -> list[str]:
+) -> str:
     place = knee_of(axis, curve, goals, figure)
     where = f"With {others}: " if others else ""
     if goals:
         whole = " and ".join(map(str, goals))
         if place is None:
             best = max(curve, key=lambda outcome: share_met(outcome, goals))
-            return [
+            return (
                 f"{where}no {axis.name} up to {_label(axis, curve[-1])} meets {whole}; {_label(axis, best)} "
                 f"comes nearest, in {share_met(best, goals):.0%} of the seeds."
-            ]
-        return [
+            )
+        return (
             f"{where}{axis.name}={_label(axis, curve[place])} is the smallest from which on {whole} is met"
             f"{_price(axis, curve, place)}."
-        ]
+        )
     medians = [_median(outcome, figure) for outcome in curve]
     phrase = BY_FIGURE[figure].phrase if figure in BY_FIGURE else figure
     if place is None and len(set(medians)) == 1:
-        return [f"{where}{axis.name} makes no difference ({phrase}: {_shown(figure, medians[0])})."]
+        return f"{where}{axis.name} makes no difference ({phrase}: {_shown(figure, medians[0])})."
     ends = _ends(axis, curve, figure)
     if place is None:
-        return [f"{where}no knee over {axis.name} ({phrase}: {ends})."]
-    return [
+        return f"{where}no knee over {axis.name} ({phrase}: {ends})."
+    return (
         f"{where}the knee is at {axis.name}={_label(axis, curve[place])} ({phrase}: "
         f"{_shown(figure, medians[place])}; {ends}){_price(axis, curve, place)}."
-    ]
+    )
 
 
 def knee_of(axis: Axis, curve: Sequence[Outcome], goals: Sequence[Requirement], figure: str) -> int | None:
-    """The place of the knee among the outcomes of a curve (`figures.knee`); None if there is none."""
+    """The place of the knee among the outcomes of a curve; None if there is none."""
     if goals:
         return first_that_meets([meets(outcome, goals) for outcome in curve])
     medians = [_median(outcome, figure) for outcome in curve]
@@ -358,22 +356,14 @@ def sweep_content(
 ) -> dict[str, Any]:
     """The content of `sweep.json`, of a sweep over ``scenario``.
 
-    ``figure``: the one whose knee somebody asked for. ``weights``: those of the recommendation
-    (`figures.ranking`).
+    ``figure``: the one whose knee somebody asked for. ``weights``: those of the recommendation.
     """
     curved = figure_of_interest(figure, goals, outcomes)
-    axis = _axis_with_numbers(sweep)
     knees = []
-    for others, curve in _curves(sweep, axis, outcomes).items() if axis is not None else ():
-        assert axis is not None
+    for axis, others, curve in _curves(sweep, outcomes):
         place = knee_of(axis, curve, goals, curved)
-        knees.append(
-            {
-                "setting": axis.name,
-                "others": others,
-                "value": None if place is None else _label(axis, curve[place]),
-            }
-        )
+        value = None if place is None else _label(axis, curve[place])
+        knees.append({"setting": axis.name, "others": others, "value": value})
     return {
         "preset": scenario.name,
         "question": scenario.question,

@@ -10,8 +10,8 @@ from typing import Final, TypeVar
 
 from groupstorm.figures.table import Figures
 from groupstorm.figures.unsettled import lag_growth
+from groupstorm.history.protocols import CLASSIC, STREAMS
 from groupstorm.history.reasons import Reasons
-from groupstorm.history.task_runs import CLASSIC, STREAMS
 from groupstorm.verdicts.measures import BY_FIGURE, NOTICED_SHARE, spread_of
 from groupstorm.verdicts.ranking import Runs
 from groupstorm.wording import counted, listed, seconds

@@ -7,7 +7,7 @@ seeds, two variants differ if they differ by more than a figure varies.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 from itertools import takewhile
 from statistics import median
@@ -72,8 +72,7 @@ class Measure(NamedTuple):
 
     def show_range(self, spread: Spread) -> str:
         """The median in a sentence, with the range if there is one."""
-        least, middle, most = map(self.show, spread)
-        return middle if least == most else f"{middle} ({least} to {most})"
+        return with_range(spread, self.show)
 
     def noticed_among(self, runs: Iterable[Figures]) -> float:
         """The least difference that counts between ``runs``."""
@@ -146,6 +145,12 @@ def spread_of(values: Iterable[Any]) -> Spread | None:
     """Return the spread of those values that are numbers; None if there is none."""
     numbers = sorted(value for value in values if is_number(value))
     return Spread(numbers[0], median(numbers), numbers[-1]) if numbers else None
+
+
+def with_range(values: Sequence[float], show: Callable[[float], str]) -> str:
+    """The median of values, or of a spread, in a sentence; with the range if they differ by what is shown."""
+    least, middle, most = (show(value) for value in (min(values), median(values), max(values)))
+    return middle if least == most else f"{middle} ({least} to {most})"
 
 
 def is_number(value: Any) -> bool:

@@ -23,7 +23,7 @@ from groupstorm.figures.unsettled import (
     lag_growth,
     overload_sentence,
 )
-from groupstorm.history.migration import REFUSED
+from groupstorm.history.protocols import REFUSED
 from groupstorm.problems import InputError
 from groupstorm.verdicts.measures import BY_KEY, NOTICED_SHARE, Measure, Spread, spread_of, within_spread
 from groupstorm.wording import listed

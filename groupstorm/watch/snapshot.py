@@ -25,22 +25,17 @@ from groupstorm.explain.work import Uneven, Work, WorkGap
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.history.causes import Origin, Origins
 from groupstorm.history.coordinator_view import CoordinatorView
-from groupstorm.history.existence import Existence
 from groupstorm.history.frontier import Frontier
-from groupstorm.history.gaps import ClosedGap, GapSums
-from groupstorm.history.group_sums import GroupSums
+from groupstorm.history.gaps import ClosedGap, GapSums, Owner, Partition
+from groupstorm.history.group_sums import Existence, GroupSums
 from groupstorm.history.lag import LagCurve
-from groupstorm.history.memberships import Memberships
-from groupstorm.history.moves import Moves
 from groupstorm.history.ownership import Ownership
-from groupstorm.history.partitions import Owner, Partition
-from groupstorm.history.progress import Progress
-from groupstorm.history.rebalances import Absence, Change, Round
+from groupstorm.history.rebalances import Absence, Change, Memberships, Round
 from groupstorm.history.record_model import Line, RecordModel
 from groupstorm.history.records import RecordSums, _Covered
-from groupstorm.history.rounds import Rounds
+from groupstorm.history.rounds import Progress, Rounds
 from groupstorm.history.row_rules import RowRules
-from groupstorm.history.settling import Settling
+from groupstorm.history.settling import Moves, Settling
 from groupstorm.history.shares import RunningConsumer, SharedPartition, ShareFigures
 from groupstorm.history.tasks import TaskFigures
 from groupstorm.history.unknown import Unknown

@@ -1,21 +1,27 @@
-"""Where a watched trace comes from."""
+"""The sources of a watched trace: a folder of files, or a topic that Spark's Structured Streaming reads."""
 
 from __future__ import annotations
 
 import json
+import logging
 import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from groupstorm.problems import InputError
+from groupstorm.pipeline.session import has_jvm, wait_for_end_of_jvm
+from groupstorm.problems import ExpectedError, InputError
 from groupstorm.trace.reader import read_rows
 from groupstorm.trace.schema import VERSION_KEY
 from groupstorm.trace.topic import TopicAddress
 from groupstorm.watch.checkpoint import Checkpoint
-from groupstorm.watch.feed import Feed, Line, Progress, Take
+from groupstorm.watch.feed import BATCHES, Feed, Line, Progress, Take
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming import StreamingQuery
 
 #: Spark's source for Kafka, which is not part of PySpark. Maven Central has none of Spark 4.3; this one works
 #: with it (a test).
@@ -99,7 +105,6 @@ class TopicSource:
     @contextmanager
     def feed(self, checkpoint: Checkpoint, take: Take) -> Iterator[Feed]:
         from groupstorm.pipeline.session import spark_session
-        from groupstorm.watch.stream import TopicStream
 
         if not checkpoint.spark_folder.exists():
             checkpoint.forget_batches()
@@ -184,3 +189,123 @@ def _is_json(text: bytes) -> bool:
 
 def _is_of_trace(name: str) -> bool:
     return name.startswith("trace") and name.endswith(".jsonl")
+
+
+#: A batch is collected in this process.
+_RECORDS_PER_BATCH = 200_000
+#: So often Spark is asked whether the query is running.
+_ASK_SECONDS = 0.1
+
+_SPARK_HAS_ENDED = "Spark has ended: start the watch again, and it goes on where it was"
+
+
+def lines_of_topic(spark: SparkSession, address: TopicAddress) -> DataFrame:
+    """The values of the topic's records, present and to come, with the columns of `Line`."""
+    from pyspark.sql import functions as f
+
+    reader = spark.readStream.format("kafka").option("kafka.bootstrap.servers", address.bootstrap)
+    reader = reader.option("subscribe", address.topic).option("startingOffsets", "earliest")
+    records = reader.option("maxOffsetsPerTrigger", _RECORDS_PER_BATCH).load()
+    return records.select(
+        f.col("value").cast("string").alias("text"),
+        f.format_string("%s-%d: offset %d", "topic", "partition", "offset").alias("place"),
+        f.col("timestamp").cast("double").alias("came"),
+    )
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return record.module != "java_gateway"
+
+
+class TopicStream:
+    """A `Feed` of the records of a topic; ``take`` runs in a thread of Spark's.
+
+    ``checkpoint``: the folder in which Spark keeps how far it has read.
+    """
+
+    def __init__(self, spark: SparkSession, address: TopicAddress, checkpoint: Path, take: Take) -> None:
+        # py4j logs the traceback of a call that the JVM's end cuts off; our message says it in one line
+        logging.getLogger().addFilter(_is_not_of_py4j)
+        self._spark = spark
+        self._lines = lines_of_topic(spark, address)
+        self._checkpoint = checkpoint
+        self._take = take
+        self._query: StreamingQuery | None = None
+        self._follows = False
+        self._failures: list[ExpectedError] = []
+
+    def catch_up(self, most_seconds: float) -> bool:
+        """See `Feed`. Raises as `follow` does."""
+        if self._query is None:
+            self._query = self._start(availableNow=True)
+        return self._runs_for(self._query, most_seconds)
+
+    def follow(self, seconds: float) -> None:
+        """See `Feed`.
+
+        Raises what ``take`` has raised, and InputError if Spark has ended, cannot read the topic, or cannot
+        go on from its part of the checkpoint.
+        """
+        if self._query is None or not self._follows:
+            self._follows, self._query = True, self._start(processingTime=f"{seconds:g} seconds")
+        self._runs_for(self._query, seconds)
+
+    def _start(self, **trigger: Any) -> StreamingQuery:
+        from py4j.protocol import Py4JError, Py4JJavaError
+
+        goes_on = self._checkpoint.exists()
+        try:
+            writer = self._lines.writeStream.foreachBatch(self._batch).trigger(**trigger)
+            return writer.option("checkpointLocation", self._checkpoint.as_uri()).start()
+        except Py4JJavaError as problem:
+            if not goes_on:
+                raise
+            reason = str(problem.java_exception.toString()).splitlines()[0]
+            raise _refusal(self._checkpoint, reason) from problem
+        except (Py4JError, ConnectionError) as gone:
+            wait_for_end_of_jvm(self._spark)
+            raise InputError(_SPARK_HAS_ENDED) from gone
+
+    def _batch(self, frame: DataFrame, number: int) -> None:
+        lines = [Line(row["text"], row["place"], row["came"]) for row in frame.collect()]
+        try:
+            self._take(Progress(BATCHES, number), lines)
+        except ExpectedError as problem:
+            self._failures.append(problem)
+            raise
+
+    def _runs_for(self, query: StreamingQuery, most_seconds: float) -> bool:
+        """Wait so long, or until the query has ended; returns whether it is still running."""
+        until = time.monotonic() + most_seconds
+        while self._is_running(query):
+            left = until - time.monotonic()
+            if left <= 0:
+                return True
+            time.sleep(min(left, _ASK_SECONDS))
+        return False
+
+    def _is_running(self, query: StreamingQuery) -> bool:
+        from py4j.protocol import Py4JError
+
+        if not has_jvm(self._spark):  # asking it would print the errors of PySpark's connection
+            raise InputError(_SPARK_HAS_ENDED)
+        try:
+            active = bool(query.isActive)
+            problem = None if active else query.exception()
+        except (Py4JError, ConnectionError) as gone:
+            wait_for_end_of_jvm(self._spark)
+            raise InputError(_SPARK_HAS_ENDED) from gone
+        if self._failures:
+            raise self._failures[0]
+        if problem is not None:
+            reason = str(problem).splitlines()[0]
+            if str(self._checkpoint) in reason:
+                raise _refusal(self._checkpoint, reason)
+            raise InputError(f"Spark cannot read on: {reason}")
+        return active
+
+
+def _refusal(checkpoint: Path, reason: str) -> InputError:
+    return InputError(
+        f"--checkpoint {checkpoint.parent}: Spark cannot go on: {reason}: name another folder or remove it"
+    )

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any
-
 import pytest
 
-from groupstorm.figures import Figures, FiguresAccumulator, answer
-from groupstorm.wording import seconds
-
-NOTHING = FiguresAccumulator().figures()
-
-
-def figures(**changes: Any) -> Figures:
-    return replace(NOTHING, **changes)
+from groupstorm.figures import answer
+from tests.verdicts.test_comparison import NOTHING, figures
 
 
 def test_answer_of_nothing() -> None:
@@ -71,10 +62,3 @@ def test_a_group_that_cannot_settle_is_no_violation_unless_something_else_broke(
 )
 def test_answer_about_moves(moves: int, wasted: int | None, said: str) -> None:
     assert said in answer(figures(moves=moves, moves_wasted=wasted))
-
-
-def test_seconds() -> None:
-    told = [seconds(value) for value in (0, 0.0001, 0.0625, 0.9996, 1, 59.94, 99.96, 123.4, 599.6)]
-    assert told == ["0 s", "less than 1 ms", "62 ms", "1.0 s", "1.0 s", "59.9 s", "100 s", "123 s", "10 min"]
-    long = [seconds(value) for value in (1234.5, 3599.6, 5220, 7200, 360_059)]
-    assert long == ["20 min 34 s", "1 h", "1 h 27 min", "2 h", "100 h 1 min"]

@@ -34,24 +34,25 @@ def totals(rows: list[TracedRow]) -> Totals:
 def test_ownership(seed: int) -> None:
     rows = short_trace(seed)
     slow, quick = BruteForce(rows), totals(rows)
-    assert quick.dual_us == slow.dual_us()
+    assert quick.sums.ownership.dual_us == slow.dual_us()
     if slow.begin_row is None:
-        assert quick.unowned_us is quick.nobody_us is quick.paused_us is None
+        assert quick.gaps is None
         return
+    assert quick.gaps is not None
     gaps = sorted(until_us - from_us for _, from_us, until_us, _, _ in slow.gaps())
-    assert (quick.unowned_us, quick.unowned_max_us) == (sum(gaps), max(gaps, default=0))
+    assert (quick.gaps.total, quick.gaps.longest) == (sum(gaps), max(gaps, default=0))
     if gaps:
-        for percent, found in ((50, quick.unowned_p50_us), (95, quick.unowned_p95_us)):
+        for percent, found in ((50, quick.gaps.p50), (95, quick.gaps.p95)):
             least = min(gap for gap in gaps if sum(g <= gap for g in gaps) * 100 >= percent * len(gaps))
             assert found == least
-    assert quick.nobody_us == slow.nobody_us()
-    assert quick.paused_us == slow.paused_us()
+    assert quick.sums.ownership.nobody_us == slow.nobody_us()
+    assert quick.sums.ownership.paused_us == slow.paused_us()
 
 
 @pytest.mark.parametrize("seed", one_in(3, SEEDS))
 def test_records(seed: int) -> None:
     rows = short_trace(seed)
-    slow, quick = BruteForce(rows), totals(rows)
+    slow, quick = BruteForce(rows), totals(rows).figures()
     ranges = slow.ranges()
     processed = sum(map(len, chain.from_iterable(ranges.values())))
     assert quick.records_processed == processed
@@ -63,7 +64,7 @@ def test_records(seed: int) -> None:
             skipped[name] = len(set(behind) - set(chain(*found)))
     assert quick.records_skipped == sum(skipped.values())
     most = max(skipped.values(), default=0)
-    assert quick.skipped_most == (min(n for n in skipped if skipped[n] == most) if most else None)
+    assert quick.skipped_worst_partition == (min(n for n in skipped if skipped[n] == most) if most else None)
 
 
 @pytest.mark.parametrize("seed", one_in(3, SEEDS))
@@ -99,13 +100,16 @@ def test_ages(seed: int) -> None:
 @pytest.mark.parametrize("seed", one_in(3, SEEDS))
 def test_generations_without_progress(seed: int) -> None:
     rows = short_trace(seed)
-    assert totals(rows).generations_without_progress_max == BruteForce(rows).generations_without_progress()
+    assert (
+        totals(rows).figures().generations_without_progress_max
+        == BruteForce(rows).generations_without_progress()
+    )
 
 
 def test_the_traces_have_old_records_and_generations_without_progress() -> None:
     found = [totals(short_trace(seed)) for seed in SEEDS]
     assert sum(max((one.ages_us or {}).values(), default=0) > 20 for one in found) > 20
-    assert sum((one.generations_without_progress_max or 0) > 0 for one in found) > 5
+    assert sum(one.sums.progress.without_max > 0 for one in found) > 5
 
 
 @pytest.mark.parametrize("seed", one_in(3, SEEDS))
@@ -114,7 +118,9 @@ def test_lag_recovery(seed: int) -> None:
     rows = short_trace(seed)
     quick = totals(rows).lag_recovery_us
     settled = (
-        n for n in changes(rows) if totals([row for row in rows if row[0] < rows[n][0]]).moves is not None
+        n
+        for n in changes(rows)
+        if totals([row for row in rows if row[0] < rows[n][0]]).sums.moves.moves is not None
     )
     change_row = next(settled, None)
     if change_row is None:

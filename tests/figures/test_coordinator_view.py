@@ -44,43 +44,11 @@ def test_the_coordinators_view_of_a_cooperative_group() -> None:
     assert figures.revoked_and_returned == 0
 
 
-def test_a_static_member_that_comes_back_keeps_its_name_in_the_coordinators_view() -> None:
+def static_member(is_imported: bool = False) -> Trace:
+    """The rows of the coordinator alone: a member owns the only partition from second 3 on."""
     trace = Trace(has_member_rows=False)
-    trace.add(0, Source.COORDINATOR, events.MemberAdded("g", "rdkafka", "id-1", "i", 0, "static-member"))
-    trace.state_to(0, "PreparingRebalance", 0)
-    trace.state_to(3, "CompletingRebalance", 1)
-    trace.state_to(3, "Stable", 1)
-    trace.sync(3, "rdkafka", 1, "t-0", member_id="id-1")
-    trace.add(10, Source.COORDINATOR, events.MemberReplaced("g", "rdkafka", "id-2", "id-1", "i", 1))
-    trace.sync(11, "rdkafka", 1, "t-0", member_id="id-2")
-    trace.rejoin(12, "never-read")  # rows of members play no part in it
-    figures = trace.figures()
-    assert figures.revoked_and_returned == 0
-    assert figures.moves == 0
-
-
-def test_a_coordinator_that_tells_of_a_static_member_does_not_say_how_long_it_was_away() -> None:
-    trace = Trace(has_member_rows=False)
-    trace.add(0, Source.COORDINATOR, events.MemberAdded("g", "c", "id-1", "i", 0, "static-member"))
-    trace.state_to(0, "PreparingRebalance", 0)
-    trace.state_to(3, "CompletingRebalance", 1)
-    trace.state_to(3, "Stable", 1)
-    trace.sync(3, "c", 1, "t-0", member_id="id-1")
-    before = trace.figures()
-    assert before.unowned_partition_seconds == 0
-    assert "as far as the trace knows, no partition was ever un-owned" in before.answer
-    trace.add(10, Source.COORDINATOR, events.MemberReplaced("g", "c", "id-2", "id-1", "i", 1))
-    trace.sync(11, "c", 1, "t-0", member_id="id-2")
-    after = trace.figures()
-    assert after.unowned_partition_seconds is None
-    assert "; how long partitions waited for static members that restarted is not known, " in after.answer
-    assert "a coordinator does not hear when they stop; nothing moved" in after.answer
-
-
-def imported_trace() -> Trace:
-    """Logs of the coordinator alone: a member owns the only partition from second 3 on."""
-    trace = Trace(has_member_rows=False)
-    trace.add(0, Source.WORLD, imported.GroupImported("g", "coordinator", "{}"))
+    if is_imported:
+        trace.add(0, Source.WORLD, imported.GroupImported("g", "coordinator", "{}"))
     trace.add(0, Source.COORDINATOR, events.MemberAdded("g", "c", "id-1", "i", 0, "static-member"))
     trace.state_to(0, "PreparingRebalance", 0)
     trace.state_to(3, "CompletingRebalance", 1)
@@ -89,11 +57,37 @@ def imported_trace() -> Trace:
     return trace
 
 
+def come_back(trace: Trace) -> None:
+    trace.add(10, Source.COORDINATOR, events.MemberReplaced("g", "c", "id-2", "id-1", "i", 1))
+    trace.sync(11, "c", 1, "t-0", member_id="id-2")
+
+
+def test_a_static_member_that_comes_back_keeps_its_name_in_the_coordinators_view() -> None:
+    trace = static_member()
+    come_back(trace)
+    trace.rejoin(12, "never-read")  # rows of members play no part in it
+    figures = trace.figures()
+    assert figures.revoked_and_returned == 0
+    assert figures.moves == 0
+
+
+def test_a_coordinator_that_tells_of_a_static_member_does_not_say_how_long_it_was_away() -> None:
+    trace = static_member()
+    before = trace.figures()
+    assert before.unowned_partition_seconds == 0
+    assert "as far as the trace knows, no partition was ever un-owned" in before.answer
+    come_back(trace)
+    after = trace.figures()
+    assert after.unowned_partition_seconds is None
+    assert "; how long partitions waited for static members that restarted is not known, " in after.answer
+    assert "a coordinator does not hear when they stop; nothing moved" in after.answer
+
+
 def test_logs_of_a_coordinator_give_lower_bounds() -> None:
-    figures = imported_trace().figures()
+    figures = static_member(is_imported=True).figures()
     assert figures.unowned_partition_seconds == 0
     assert "as far as the trace knows, no partition was ever un-owned" in figures.answer
-    trace = imported_trace()
+    trace = static_member(is_imported=True)
     trace.add(10, Source.COORDINATOR, events.MemberRemoved("g", "c", "id-1", "i", 1, "left"))
     trace.add(12, Source.COORDINATOR, events.MemberAdded("g", "d", "id-2", None, 1, "new-member"))
     trace.sync(12, "d", 1, "t-0", member_id="id-2")
@@ -101,9 +95,8 @@ def test_logs_of_a_coordinator_give_lower_bounds() -> None:
 
 
 def test_logs_of_a_coordinator_do_not_say_how_long_a_static_member_was_away() -> None:
-    trace = imported_trace()
-    trace.add(10, Source.COORDINATOR, events.MemberReplaced("g", "c", "id-2", "id-1", "i", 1))
-    trace.sync(11, "c", 1, "t-0", member_id="id-2")
+    trace = static_member(is_imported=True)
+    come_back(trace)
     figures = trace.figures()
     assert figures.unowned_partition_seconds is None
     assert figures.unowned_max_seconds is None

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from groupstorm.history.causes import Origin
-from groupstorm.history.gaps import Gaps, GapSums
-from groupstorm.history.partitions import Partition
+from groupstorm.history.gaps import Gaps, GapSums, Partition
 
 
 def test_percentiles_of_a_hundred_gaps_are_their_ranks() -> None:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from groupstorm.figures.reasons import migration_sentences
-from groupstorm.history.migration import Migration, MigrationWatch
+from groupstorm.history.protocols import Migration, MigrationWatch
 from groupstorm.trace.events.member import MemberFailed
 from groupstorm.trace.events.scenario import ScenarioStarted
 

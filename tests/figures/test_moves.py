@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.history.moves import Moves, moves_needed
 from groupstorm.history.record_model import RecordModel
+from groupstorm.history.settling import Moves, moves_needed
 from tests.figures.tracing import Trace
 
 TOPIC = frozenset({"t"})
@@ -64,13 +64,6 @@ def test_a_member_of_the_generation_before_is_not_awaited() -> None:
     assert trace.figures().moves is None
     trace.remove(5, "b")
     trace.round(6, 2, {"a": ("t-0",)})
-    assert trace.figures().moves == 0
-
-
-def test_a_crashed_member_is_not_waited_for() -> None:
-    trace = without_its_assignment()
-    assert trace.figures().moves is None
-    trace.crash(2, "b", -1)
     assert trace.figures().moves == 0
 
 

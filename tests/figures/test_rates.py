@@ -2,37 +2,8 @@
 
 from __future__ import annotations
 
-import pytest
-
 from groupstorm.history.record_model import Line, RecordModel
-from groupstorm.trace.events import scenario as world_events
-from groupstorm.trace.schema import Source
 from tests.figures.tracing import SECOND, Trace
-
-
-def test_a_log_that_grows_faster_from_a_row_on() -> None:
-    """10 records a second for 10 s, then 100: nobody processes after 10 s, so that 1,000 wait at 20 s."""
-    trace = Trace()
-    trace.scenario("t-0", record_rate=10, process_rate=1000)
-    trace.take(0, "a", 1, "t-0")
-    trace.revoke(10, "a", 1, "t-0", at=100)
-    trace.logs(10, {"t-0": (100, 100)})
-    trace.take(20, "b", 2, "t-0", at=100)
-    trace.end(30)
-    figures = trace.figures()
-    assert figures.lag_peak == 1000
-    assert figures.records_processed == 100 + 2000
-
-
-def test_an_owner_that_is_slower_from_a_row_on() -> None:
-    trace = Trace()
-    trace.scenario("t-0", "t-1", record_rate=10, process_rate=1000)
-    trace.take(0, "a", 1, "t-0", "t-1")
-    trace.rates(10, "a", {"t-0": (100, 4), "t-1": (100, 10)})
-    trace.end(20)
-    figures = trace.figures()
-    assert figures.lag_peak == 60  # 10 s at 6 records a second too slow
-    assert figures.records_processed == (100 + 40) + 200
 
 
 def test_a_member_that_goes_on_has_the_rate_of_before() -> None:
@@ -47,17 +18,6 @@ def test_a_member_that_goes_on_has_the_rate_of_before() -> None:
     assert trace.figures().records_processed == 100
 
 
-def test_a_new_interval_has_the_rate_of_the_scenario() -> None:
-    trace = Trace()
-    trace.scenario("t-0", record_rate=10, process_rate=1000)
-    trace.take(0, "a", 1, "t-0")
-    trace.rates(0, "a", {"t-0": (0, 5)})
-    trace.revoke(10, "a", 1, "t-0", at=50)
-    trace.take(10, "a", 2, "t-0", at=50)
-    trace.end(20)
-    assert trace.figures().records_processed == 200
-
-
 def test_a_row_of_another_member_changes_nothing() -> None:
     trace = Trace()
     trace.scenario("t-0", record_rate=10, process_rate=1000)
@@ -65,19 +25,6 @@ def test_a_row_of_another_member_changes_nothing() -> None:
     trace.rates(5, "b", {"t-0": (0, 1)})
     trace.end(10)
     assert trace.figures().records_processed == 100
-
-
-@pytest.mark.parametrize(("begin", "expected"), [(None, 50), (0, 100)])
-def test_a_partition_that_is_created_later(begin: int | None, expected: int) -> None:
-    """Its log holds 10 s of records that nobody has to process, unless a row says that it begins at 0."""
-    trace = Trace()
-    trace.scenario("t-0", record_rate=10, process_rate=10)
-    trace.take(0, "a", 1, "t-0")
-    trace.add(10, Source.WORLD, world_events.PartitionsCreated("g", ("t",), ("t-1",)))
-    if begin is not None:
-        trace.logs(10, {"t-1": (begin, 20)})
-    trace.end(15)
-    assert trace.figures().lag_peak == expected
 
 
 def test_a_log_that_changes_after_its_first_owner_began() -> None:
@@ -134,27 +81,6 @@ def stopped() -> Trace:
     return trace
 
 
-def test_generations_without_progress() -> None:
-    assert stuck(stopped(), 10) == 1
-    assert stuck(stopped(), 10, 20, 30) == 3
-    assert stuck(stopped(), 0.5, 10) == 1  # in the first one something was processed
-    trace = stopped()
-    trace.rates(40, "a", {"t-0": (11, 0)})  # a single record
-    assert stuck(trace, 10, 20, 30, 50, 60) == 2
-
-
-def test_what_is_processed_again_is_no_progress() -> None:
-    trace = stopped()
-    trace.revoke(11, "a", 1, "t-0", at=10)
-    trace.take(12, "a", 2, "t-0", at=0)
-    trace.rates(12, "a", {"t-0": (0, 1)})
-    trace.revoke(21, "a", 2, "t-0", at=9)
-    trace.take(22, "a", 3, "t-0", at=0)
-    trace.rates(22, "a", {"t-0": (0, 1)})
-    trace.revoke(99, "a", 3, "t-0", at=9)
-    assert stuck(trace, 10, 20) == 2
-
-
 def test_progress_is_what_goes_beyond_the_furthest_so_far() -> None:
     """By its rate a had come to 100 at 10 s; a row then says 50: what leads back to 100 is no progress."""
     trace = Trace()
@@ -164,24 +90,6 @@ def test_progress_is_what_goes_beyond_the_furthest_so_far() -> None:
     trace.rates(21, "a", {"t-0": (90, 0)})
     trace.rates(31, "a", {"t-0": (99, 0)})
     assert stuck(trace, 10, 20, 30, 40) == 4
-
-
-def test_a_generation_that_has_nothing_to_process_is_not_stuck() -> None:
-    trace = Trace()
-    trace.scenario("t-0", record_rate=10, process_rate=10)
-    trace.take(0, "a", 1, "t-0")
-    trace.logs(1, {"t-0": (10, 0)})
-    assert stuck(trace, 10, 20) == 0
-
-
-def test_a_partition_that_is_created_is_no_progress() -> None:
-    """Whatever its log holds: by the rates of the trace's beginning, or by a row of that instant."""
-    for row in (None, {"t-1": (0, 10)}, {"t-1": (500, 10)}):
-        trace = stopped()
-        trace.add(15, Source.WORLD, world_events.PartitionsCreated("g", ("t",), ("t-1",)))
-        if row is not None:
-            trace.logs(15, row)
-        assert stuck(trace, 10, 20, 30) == 3
 
 
 def test_ages_of_records() -> None:

@@ -7,9 +7,8 @@ import pytest
 from groupstorm.figures.reasons import reasons_sentences
 from groupstorm.history.reasons import Reason, Reasons
 from groupstorm.trace.events import member as member_events
-from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.rows import TracedEvent
-from tests.figures.test_reasons import G, assigned, divided, in_seconds, joined, of_rows, revoked, state
+from tests.figures.test_reasons import G, assigned, divided, in_seconds, joined, revoked, state
 
 
 def crashed(member: str, *partitions: str) -> member_events.MemberCrashed:
@@ -65,25 +64,6 @@ def test_of_two_join_phases_that_took_as_long_the_first_is_named() -> None:
             (begin_s + 50, state("Stable", "assigned")),
         ]
     assert divided(*rows, end_s=200).slowest == ("x", 50_000_000)
-
-
-def test_gaps_count_from_the_first_instant_at_which_all_partitions_have_owners() -> None:
-    """a gives p0 up before p1 has an owner, so that b's gap from 5 s to 6 s does not count."""
-    found = of_rows(
-        (0, world_events.ScenarioStarted(G, "{}", ("p0", "p1"), 0, 1)),
-        (1, assigned("a", "p0")),
-        (2, revoked("a", "rebalance", "p0")),
-        (3, assigned("b", "p1")),
-        (5, revoked("b", "rebalance", "p1")),
-        (6, assigned("b", "p1")),
-        (9, assigned("a", "p0")),
-    )
-    assert found == Reasons({}, None, None)
-
-
-def test_without_a_first_row_gaps_count_from_the_start() -> None:
-    found = of_rows((0, assigned("a", "p0")), (0, revoked("a", "rebalance", "p0")), (10, assigned("b", "p0")))
-    assert sum(found.us.values()) == 10_000_000
 
 
 def test_at_most_two_reasons_are_named() -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.figures import FiguresAccumulator
-from groupstorm.history.moves import moves_needed
+from groupstorm.history.settling import moves_needed
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
@@ -99,52 +99,6 @@ def test_what_is_revoked_and_returned_was_paused_all_the_time() -> None:
     assert figures.paused_partition_seconds == 4 + 1 + 2
 
 
-def test_a_zombie_processes_beside_the_new_owner() -> None:
-    trace = Trace()
-    trace.scenario("t-0", record_rate=10, process_rate=100)
-    trace.take(0, "a", 1, "t-0")
-    trace.pause(10, "a", "t-0", at=100)
-    trace.take(20, "b", 2, "t-0", at=90)
-    trace.resume(25, "a", "t-0", at=100)
-    trace.revoke(30, "a", 1, "t-0", at=300)
-    trace.end(40)
-    figures = trace.figures()
-    assert figures.dual_owner_seconds == 5
-    assert figures.paused_partition_seconds == 10  # until b owns it as well
-    assert figures.unowned_partition_seconds == 0
-    assert figures.unowned_max_seconds == 0
-    assert figures.records_processed == 300 + 310
-    assert figures.records_duplicated == 210
-    assert figures.lag_peak == 101  # b works its way through what a has done, while the log grows by one
-
-
-def test_records_that_nobody_processed_are_skipped() -> None:
-    trace = Trace()
-    trace.scenario("t-0", record_rate=10, process_rate=10)
-    trace.take(0, "a", 1, "t-0", at=0)
-    trace.crash(10, "a", 1, "t-0", at=100)
-    trace.take(20, "a", 2, "t-0", at=150)
-    trace.end(21)
-    figures = trace.figures()
-    assert figures.records_processed == 100 + 10
-    assert figures.records_skipped == 50
-    assert figures.records_duplicated == 0
-
-
-def test_lag_recovers_when_it_is_back_for_good() -> None:
-    trace = Trace()
-    trace.scenario("t-0", record_rate=10, process_rate=30)
-    trace.start(0, "a")
-    trace.round(0, 1, {"a": ("t-0",)})
-    trace.start(10, "b")
-    trace.revoke(10, "a", 1, "t-0", at=100)
-    trace.round(20, 2, {"a": ("t-0",), "b": ()}, at=100)
-    trace.end(60)
-    figures = trace.figures()
-    assert figures.lag_peak == 100  # ten seconds without an owner
-    assert figures.lag_recovery_seconds == 15  # and five to catch up at 20 a second
-
-
 def test_latency_ends_with_the_last_first_answer() -> None:
     trace = Trace()
     trace.scenario("t-0")
@@ -166,13 +120,6 @@ def test_latency_ends_with_the_last_first_answer() -> None:
     assert figures.generations == 2
     assert figures.rebalance_latency_max_ms == 4500
     assert figures.rebalance_latency_avg_ms == (4500 + 1000) / 2
-
-
-def test_a_round_of_one_instant_has_a_latency_of_zero() -> None:
-    trace = Trace()
-    trace.scenario("t-0")
-    trace.round(1, 1, {"a": ("t-0",)})
-    assert trace.figures().rebalance_latency_max_ms == 0
 
 
 def test_rounds_per_change_counts_until_the_group_is_settled() -> None:
@@ -210,21 +157,6 @@ def test_rounds_per_change_counts_until_the_group_is_settled() -> None:
     trace.state_to(21, "PreparingRebalance", 3, "member-updated", "a-id")  # this time a has not revoked
     trace.round(22, 4, {"a": (), "b": ()})
     assert trace.figures().rounds_per_change == 1.333
-
-
-def test_imbalance_and_idle_members_when_settled() -> None:
-    trace = Trace()
-    trace.scenario("t-0", "t-1", "t-2", "u-0")
-    for member, topics in (("a", ("t",)), ("b", ("t",)), ("c", ("u",)), ("d", ("t",))):
-        trace.start(0, member, topics)
-    trace.round(1, 1, {"a": ("t-0", "t-1", "t-2"), "b": (), "c": ("u-0",), "d": ()})
-    figures = trace.figures()
-    assert figures.imbalance_max == 3
-    assert figures.idle_members_max == 2
-    assert figures.moves_lower_bound == 0  # one settled point: nothing could have moved yet
-    trace.remove(10, "d")
-    trace.round(11, 2, {"a": (), "b": (), "c": ()})
-    assert trace.figures().moves_lower_bound is None  # subscriptions differ
 
 
 @given(

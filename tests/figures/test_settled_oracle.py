@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from groupstorm.figures import Figures, FiguresAccumulator
-from groupstorm.figures.totals import Totals
 from tests.figures.settled_oracle import SettledOracle
 from tests.figures.synthetic import trace
 from tests.figures.synthetic_rows import TracedRow
@@ -27,25 +26,22 @@ def fold(rows: list[TracedRow], from_us: int = 0) -> FiguresAccumulator:
     return accumulator
 
 
-def totals(rows: list[TracedRow]) -> Totals:
-    return fold(rows).totals()
-
-
 @pytest.mark.parametrize("seed", SAMPLED)
 def test_settled_points_rounds_and_moves(seed: int) -> None:
     rows = group(seed)
-    slow, quick = SettledOracle(rows), totals(rows)
+    slow, quick = SettledOracle(rows), fold(rows).totals()
+    sums, figures = quick.sums, quick.figures()
     rounds, latencies = slow.rounds(), slow.latencies_us()
-    assert quick.generations == len(slow.stable_rows())
-    assert (quick.changes, quick.rounds) == (len(rounds), sum(rounds))
-    assert (quick.latencies, quick.latency_sum_us) == (len(latencies), sum(latencies))
-    assert quick.latency_max_us == max(latencies, default=None)
-    assert quick.moves == slow.moves()
-    assert quick.moves_lower_bound == slow.moves_lower_bound()
-    assert quick.imbalance_max == slow.imbalance_max()
-    assert quick.imbalance_rate_max == slow.imbalance_rate_max()
-    assert quick.idle_members_max == slow.idle_members_max()
-    assert quick.revoked_and_returned == slow.revoked_and_returned()
+    assert figures.generations == len(slow.stable_rows())
+    assert (sums.changes, sums.rounds_after_changes) == (len(rounds), sum(rounds))
+    assert (sums.rounds.latencies, sums.rounds.latency_sum_us) == (len(latencies), sum(latencies))
+    assert sums.rounds.latency_max_us == max(latencies, default=None)
+    assert figures.moves == slow.moves()
+    assert figures.moves_lower_bound == slow.moves_lower_bound()
+    assert figures.imbalance_max == slow.imbalance_max()
+    assert sums.moves.imbalance_rate_max == slow.imbalance_rate_max()
+    assert figures.idle_members_max == slow.idle_members_max()
+    assert figures.revoked_and_returned == slow.revoked_and_returned()
 
 
 @pytest.mark.parametrize("seed", SAMPLED)
@@ -56,7 +52,7 @@ def test_the_group_is_settled_when_the_oracle_says_so(seed: int) -> None:
     first = slow.points[0].row if slow.points else len(rows)
     for number in range(1, len(rows)):
         if rows[number][0] > rows[number - 1][0]:
-            settled = totals(rows[:number]).moves is not None
+            settled = fold(rows[:number]).figures().moves is not None
             assert settled == (number - 1 >= first)
 
 
@@ -94,18 +90,19 @@ def test_a_window_counts_from_its_beginning(seed: int) -> None:
     rows = group(seed)
     from_us = rows[len(rows) // 2][0]
     slow, quick = SettledOracle(rows), fold(rows, from_us).totals()
-    ownership = slow.ownership
-    assert quick.generations == sum(rows[row][0] >= from_us for row in slow.stable_rows())
+    ownership, figures = slow.ownership, quick.figures()
+    assert figures.generations == sum(rows[row][0] >= from_us for row in slow.stable_rows())
     if ownership.begin_row is None:
-        assert quick.unowned_us is None
+        assert quick.gaps is None
     else:
+        assert quick.gaps is not None
         gaps = [
             min(until - from_us, until - begin)
             for _, begin, until, _, _ in ownership.gaps()
             if until > from_us
         ]
-        assert quick.unowned_us == sum(gaps)
-        assert quick.unowned_max_us == max(gaps, default=0)
+        assert quick.gaps.total == sum(gaps)
+        assert quick.gaps.longest == max(gaps, default=0)
         lasting = range(max(from_us, rows[ownership.begin_row][0]), ownership.end_us)
         nobody = [
             now_us
@@ -114,7 +111,7 @@ def test_a_window_counts_from_its_beginning(seed: int) -> None:
                 ownership.processing(name, ownership.last_row_at(now_us)) for name in ownership.created
             )
         ]
-        assert quick.nobody_us == len(nobody)
+        assert quick.sums.ownership.nobody_us == len(nobody)
         begun_us = rows[ownership.begin_row][0]
         lags = [lag for now_us, lag in ownership.lags(ownership.begin_row) if now_us >= from_us]
         if begun_us < from_us:
@@ -128,10 +125,10 @@ def test_a_window_counts_from_its_beginning(seed: int) -> None:
         for now_us in range(from_us, ownership.end_us)
         for name in ownership.created
     ]
-    assert quick.dual_us == sum(dual)
+    assert quick.sums.ownership.dual_us == sum(dual)
     last_before = [point for point in slow.points if rows[point.row][0] < from_us][-1:]
     slow.points = last_before + [point for point in slow.points if rows[point.row][0] >= from_us]
-    assert quick.moves == slow.moves()
-    assert quick.imbalance_max == slow.imbalance_max()
-    assert quick.imbalance_rate_max == slow.imbalance_rate_max()
-    assert quick.idle_members_max == slow.idle_members_max()
+    assert figures.moves == slow.moves()
+    assert figures.imbalance_max == slow.imbalance_max()
+    assert quick.sums.moves.imbalance_rate_max == slow.imbalance_rate_max()
+    assert figures.idle_members_max == slow.idle_members_max()

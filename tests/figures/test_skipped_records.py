@@ -21,15 +21,6 @@ def group(*partitions: str, starts_at: float = 0) -> Trace:
     return trace
 
 
-def test_the_first_owners_of_a_group_begin_after_its_start() -> None:
-    """The first member starts at 20 s: nobody reads the 200 records of each log, nor 30 and 50 later ones."""
-    trace = group("t-0", "t-1", starts_at=20)
-    trace.take(23, "a", 1, "t-0", at=230)
-    trace.take(25, "a", 1, "t-1", at=250)
-    trace.end(30)
-    assert skipped(trace) == (230 + 250, "t-1")
-
-
 def test_whoever_begins_at_the_beginning_skips_nothing() -> None:
     """One owner begins with the records from before the group's start, another one at a commit among them."""
     trace = group("t-0", "t-1", starts_at=20)
@@ -37,28 +28,6 @@ def test_whoever_begins_at_the_beginning_skips_nothing() -> None:
     trace.take(23, "a", 1, "t-1", at=150)
     trace.end(30)
     assert skipped(trace) == (0, None)
-
-
-def test_records_of_a_created_partition_count_from_its_creation() -> None:
-    """At 40 s t-1 is empty and t-2 has 400 records, as no row says otherwise. 60 of each come until 46 s."""
-    trace = group("t-0")
-    trace.take(0, "a", 1, "t-0")
-    create(trace, 40, "t-1", "t-2")
-    trace.logs(40, {"t-1": (0, 10)})
-    trace.take(46, "a", 2, "t-1", at=60)
-    trace.take(46, "a", 2, "t-2", at=460)
-    trace.end(50)
-    assert skipped(trace) == (60 + 60, "t-1")
-
-
-def test_a_partition_without_an_owner_has_lag_and_skips_nothing() -> None:
-    trace = group("t-0")
-    trace.take(0, "a", 1, "t-0")
-    create(trace, 40, "t-1")
-    trace.logs(40, {"t-1": (0, 10)})
-    trace.end(50)
-    assert skipped(trace) == (0, None)
-    assert trace.figures().lag_peak == 100
 
 
 def test_a_window_counts_what_is_skipped_in_it() -> None:

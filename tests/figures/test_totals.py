@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import MISSING, fields
 from typing import Any
 
 import pytest
 
 from groupstorm.figures.table import Figures
 from groupstorm.figures.totals import Totals
+from groupstorm.history.group_sums import GroupSums
 from groupstorm.history.tasks import NO_TASKS
 
 
-def _figures(**sums: Any) -> Figures:
-    unknown: dict[str, Any] = {one.name: None for one in fields(Totals) if one.default is MISSING}
-    counts = dict.fromkeys(("generations", "changes", "rounds", "latencies", "latency_sum_us"), 0)
-    return Totals(
-        **(unknown | counts | {"requests": (), "invariants": {}, "tasks": NO_TASKS} | sums)
-    ).figures()
+def _figures(**at_the_end: Any) -> Figures:
+    return Totals(GroupSums(), **at_the_end).figures()
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def on_spark(spark: SparkSession, request: Request) -> tuple[EngineResult, Table
 
     result, tables = analyze_on_spark(spark, request)
     rows = {
-        name: [tuple(row) for row in getattr(tables, name).select("run", "group", *columns).collect()]
+        name: [tuple(row) for row in tables[name].select("run", "group", *columns).collect()]
         for name, columns in TABLES.items()
     }
     return result, rows

@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 from groupstorm.cli.commands import app
 from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.pipeline.analysis import compare_with_files
-from groupstorm.pipeline.reasons import why
-from groupstorm.pipeline.results import SlowHandover, figures_schema
+from groupstorm.pipeline.results import SlowHandover, figures_schema, why
 from groupstorm.problems import CheckFailed, InputError
 from tests.figures.synthetic import trace
 from tests.figures.tracing import coordinator_trace
@@ -143,7 +142,8 @@ def test_why() -> None:
     assert why(handover("member_crashed", new_owner="b", generations=2)) == (
         "a crashed; the next round began 1.0 s later (left); b took it 2 generations later"
     )
-    assert why(handover("partitions_revoked", "rebalance", round_us=1)) == (
+    assert "the next round began 100 s later (left)" in why(handover("member_crashed", round_us=100_950_000))
+    assert why(handover("partitions_revoked", "rebalance", round_us=1_000_000)) == (
         "a gave up everything to join again; in a round because of left; b took it"
     )
     assert why(handover("partitions_lost", "poll-timeout", None, None, None)) == (

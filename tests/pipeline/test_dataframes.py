@@ -11,7 +11,7 @@ import pytest
 
 import groupstorm.pipeline
 from groupstorm.figures.by_group import Window
-from groupstorm.pipeline.find import find_traces
+from groupstorm.pipeline.read import find_traces
 from groupstorm.pipeline.results import TABLES, Request
 from groupstorm.trace.reader import read_rows
 from tests.figures.synthetic import trace

@@ -1,7 +1,7 @@
 """Both engines give the same figures, tables and summaries: of whole traces, of a window, of chosen groups.
 
-The figures of both come from the fold of `groupstorm.figures`; the tables are computed twice, in SQL and in
-Python, and their sums are compared with the figures.
+Both read the rows of a group by one fold, and Spark sorts them; sums of the tables are compared with the
+figures.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pytest
 from groupstorm.figures import Figures
 from groupstorm.figures.by_group import WHOLE, Window
 from groupstorm.pipeline.analysis import Engine, analyze
-from groupstorm.pipeline.find import find_traces
+from groupstorm.pipeline.read import find_traces
 from groupstorm.pipeline.results import EngineResult, Request
 from groupstorm.problems import InputError
 from groupstorm.trace.events import scenario as world_events

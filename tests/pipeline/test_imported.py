@@ -13,7 +13,7 @@ from groupstorm.figures.by_group import WHOLE, Window
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.pipeline.analysis import Engine, analyze
-from groupstorm.pipeline.find import find_traces
+from groupstorm.pipeline.read import find_traces
 from groupstorm.pipeline.results import TABLES, Request
 from groupstorm.problems import InputError
 from groupstorm.trace.schema import IMPORTED_VERSION, VERSION_KEY

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from groupstorm.pipeline.analysis import Engine, analyze
-from groupstorm.pipeline.find import find_traces
+from groupstorm.pipeline.read import find_traces
 from groupstorm.pipeline.results import Request
 from groupstorm.problems import InputError
 from groupstorm.trace.parquet import arrow_schema

@@ -14,7 +14,7 @@ from typing import TypeVar
 import pytest
 
 from groupstorm import __version__
-from groupstorm.pipeline.sweep_on_spark import (
+from groupstorm.pipeline.sweep import (
     batches,
     repeating_tasks,
     run_batch,

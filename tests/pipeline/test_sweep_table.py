@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from groupstorm.figures import Figures
-from groupstorm.pipeline.sweep_table import FIRST_COLUMNS, TABLE_FILE, runs_table, write_runs_table
+from groupstorm.pipeline.sweep import FIRST_COLUMNS, TABLE_FILE, runs_table, write_runs_table
 from groupstorm.problems import OutputError
 from groupstorm.storms.runs.sweep import Outcome, Sweep, parse_axis
 from groupstorm.storms.runs.sweep_runs import Plan, run_one

@@ -76,7 +76,7 @@ def tables_and_result(
     from groupstorm.pipeline.spark import analyze_on_spark
 
     result, spark = analyze_on_spark(fixtures.getfixturevalue("spark"), request)
-    found = {name: getattr(spark, name).select(*TABLES[name]).collect() for name in TABLES}
+    found = {name: spark[name].select(*TABLES[name]).collect() for name in TABLES}
     return {name: [tuple(one) for one in found[name]] for name in TABLES}, result
 
 

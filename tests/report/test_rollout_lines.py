@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from groupstorm.report.rollout_lines import lines_to_paste
+from groupstorm.report.rollout import lines_to_paste
 from groupstorm.storms.deployments.alternatives import alternatives_to
 from groupstorm.storms.scenario.settings import Settings
 from tests.storms.manifests.manifest_files import plan_of, workload

@@ -51,41 +51,6 @@ def test_of_two_that_are_as_good_the_one_of_less_effort() -> None:
     )
 
 
-def test_what_buys_nothing_is_not_recommended() -> None:
-    found = {
-        AS_IT_IS: runs(300, 300, 300),
-        "cooperative-sticky": runs(280, 280, 280),
-        "more-surge": runs(900, 900, 900),
-    }
-    advice = advise_alternative(found, [STICKY, SURGE], {})
-    assert advice.chosen == AS_IT_IS
-    assert advice.sentences[0] == (
-        "Recommendation: stay with as-it-is, the settings in use: cooperative-sticky buys nothing that a "
-        "person would notice."
-    )
-    assert advice.sentences[1].startswith(
-        "It costs (medians of 3 seeds, with their range): longest single gap"
-    )
-
-
-def test_the_rollout_as_it_is_may_be_the_best() -> None:
-    found = {AS_IT_IS: runs(300, 300, 300), "more-surge": runs(900, 900, 900)}
-    advice = advise_alternative(found, [SURGE], {})
-    assert advice.chosen == AS_IT_IS
-    assert advice.sentences[0] == "Recommendation: as-it-is, which has the settings in use."
-
-
-def test_no_recommendation_if_the_seeds_differ_by_as_much() -> None:
-    found = {AS_IT_IS: runs(200, 400, 600), "more-surge": runs(250, 300, 350)}
-    advice = advise_alternative(found, [SURGE], {})
-    assert advice.chosen is None
-    assert advice.sentences == [
-        "No recommendation: between as-it-is and more-surge the seeds differ by as much as the settings do. "
-        "Stay with as-it-is, the settings in use. The worst seed of more-surge costs less than that of every "
-        "other."
-    ]
-
-
 def test_an_alternative_that_never_completes_is_not_ranked() -> None:
     found = {
         AS_IT_IS: runs(900, deploy_s=900),

@@ -12,8 +12,188 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from groupstorm.explain.history import History
+from groupstorm.figures.accumulator import FiguresAccumulator
+from groupstorm.history.gaps import ClosedGap
 from groupstorm.history.rebalances import Rebalance, Round
-from groupstorm.report.lanes.joins import Join, Joins
+from groupstorm.report.lanes.members import GroupLanes, Member, Row
+from groupstorm.trace.rows import TracedEvent
+
+#: The error of a join after which the member sent no SyncGroup, but joined again.
+NO_SYNC: Final = "no-sync"
+_GONE: Final = frozenset({"member_closed", "member_crashed", "member_failed", "member_removed"})
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One step of a join: ``name`` is sync, revoke or assign."""
+
+    name: str
+    from_us: int
+    to_us: int
+    partitions: Sequence[str] = ()
+    cause: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Join:
+    """``had_us``: when the coordinator answered its JoinGroup, or else when it came; None if it never had it.
+
+    ``to_us``: None as long as the member is on its way. ``generation``: that it came to. ``error``: why it
+    did not get there.
+    """
+
+    member: Member
+    from_us: int
+    cause: str = ""
+    member_id: str = ""
+    had_us: int | None = None
+    to_us: int | None = None
+    generation: int | None = None
+    error: str = ""
+    #: Whether it sent a JoinGroup: a member of a consumer group (KIP-848) does not.
+    is_classic: bool = False
+    parts: list[Part] = field(default_factory=list)
+    #: Answers and parked requests: the event's name, its error if it has one, and when.
+    requests: list[tuple[str, str, int]] = field(default_factory=list)
+    waits_us: int | None = None
+    #: The row with which the member said, before it fetched, that it has to join again.
+    again: Row | None = None
+
+    @property
+    def is_synced(self) -> bool:
+        """Whether the member has its assignment."""
+        return any(part.name == "sync" for part in self.parts)
+
+
+class Joins:
+    """Takes the rows of one group beside its explanation (`groupstorm.explain.explanation.Reader`).
+
+    ``all``: the joins that the coordinator had, in the order in which it had them.
+    """
+
+    def __init__(self) -> None:
+        self.lanes = GroupLanes()
+        self.all: list[Join] = []
+        self._open: dict[Member, Join] = {}
+        self._assigned: dict[Member, frozenset[str]] = {}
+        self._now_us = 0
+
+    def add(self, row: Row, event: TracedEvent, figures: FiguresAccumulator) -> None:  # as a `Reader`
+        """Take the next row."""
+        self._now_us = row["time_us"]
+        self.lanes.add(row, event)
+        member = self.lanes.of(row)
+        if member is None:
+            return
+        name = row["event"]
+        if name in _GONE:
+            if name != "member_removed" or not self.lanes.by_members:
+                self._finish(member, row, name.removeprefix("member_"))
+        elif row["source"] == "member":
+            self._member_row(member, row)
+        else:
+            self._coordinator_row(member, row)
+
+    def close_gap(self, gap: ClosedGap) -> None:
+        """Times without an owner change no join."""
+
+    def finish(self) -> None:
+        """The trace ends."""
+        for join in [*self._open.values()]:
+            self._end(join, self._now_us, "")
+
+    def _member_row(self, member: Member, row: Row) -> None:
+        event, now_us = row["event"], row["time_us"]
+        if event == "rejoin_requested":
+            join = self._open.get(member)
+            if join is not None and join.is_synced:
+                join.again = row  # it revoked partitions, and takes the new ones before it joins again
+            elif member.joining:
+                if join is not None and join.had_us is not None:
+                    self._end(join, now_us, row["cause"])
+                self._begin(member, row).cause = row["cause"]
+        elif event in ("partitions_revoked", "partitions_lost") and row.get("cause") != "close":
+            join = self._begin(member, row)
+            until_us = now_us + row.get("duration_us", 0)
+            join.parts.append(Part("revoke", now_us, until_us, row["partitions"], row.get("cause", "")))
+            join.waits_us = None if join.waits_us is None else until_us
+        elif event == "partitions_assigned" and (member in self._open or row["partitions"]):
+            join = self._begin(member, row)
+            begun_us = join.waits_us if join.waits_us is not None else now_us - row.get("duration_us", 0)
+            if join.is_classic or row["partitions"]:
+                begun_us = min(now_us, max(begun_us, join.from_us))
+                join.parts.append(Part("assign", begun_us, now_us, row["partitions"]))
+            self._had(join, row)
+            self._end(join, now_us, "")
+
+    def _coordinator_row(self, member: Member, row: Row) -> None:
+        event, now_us, error = row["event"], row["time_us"], row.get("error", "")
+        if event in ("join_parked", "join_answered", "sync_parked", "sync_answered"):
+            before = self._open.get(member)
+            if event == "join_parked" and before is not None and before.waits_us is not None:
+                # no row says when it fetched, or it joins again without a SyncGroup
+                self._end(before, now_us, "" if before.is_synced else NO_SYNC)
+            join = self._begin(member, row)
+            join.is_classic = True
+            join.requests.append((event, error, now_us))
+            if not error:
+                self._had(join, row)
+                self._classic_row(join, row)
+        elif event == "member_reconciled":
+            self._reconciled(member, row)
+
+    def _classic_row(self, join: Join, row: Row) -> None:
+        event, now_us = row["event"], row["time_us"]
+        if event == "join_answered":
+            join.waits_us = now_us
+        elif event == "sync_answered":
+            begun_us = join.waits_us if join.waits_us is not None else now_us
+            join.parts.append(Part("sync", begun_us, now_us, row.get("partitions", ())))
+            join.waits_us = now_us
+            if not self.lanes.by_members:
+                self._end(join, now_us, "")
+
+    def _reconciled(self, member: Member, row: Row) -> None:
+        """A member of a consumer group has another target than before, or comes towards it."""
+        assigned = frozenset(row.get("partitions", ()))
+        has_changed = self._assigned.get(member, frozenset()) != assigned or row.get("revoking")
+        self._assigned[member] = assigned
+        if has_changed or member in self._open:
+            join = self._begin(member, row)
+            self._had(join, row)
+            join.waits_us = row["time_us"]
+            if row["state"] == "STABLE" and not self.lanes.by_members:
+                join.parts.append(Part("assign", row["time_us"], row["time_us"], row.get("partitions", ())))
+                self._end(join, row["time_us"], "")
+
+    def _begin(self, member: Member, row: Row) -> Join:
+        """The join that the member is in, perhaps a new one."""
+        join = self._open.get(member)
+        if join is None:
+            join = self._open[member] = Join(member, row["time_us"])
+        return join
+
+    def _had(self, join: Join, row: Row) -> None:
+        """The coordinator knows of the join."""
+        if join.had_us is None:
+            self.all.append(join)
+        if join.had_us is None or row["event"] == "join_answered":
+            join.had_us = row["time_us"]
+        join.generation = row.get("generation", join.generation)
+        join.member_id = row.get("member_id", join.member_id)
+
+    def _finish(self, member: Member, row: Row, why: str) -> None:
+        join = self._open.get(member)
+        if join is not None:
+            self._end(join, row["time_us"], why)
+
+    def _end(self, join: Join, now_us: int, error: str) -> None:
+        join.to_us = max(now_us, *(part.to_us for part in join.parts)) if join.parts else now_us
+        join.error = error
+        del self._open[join.member]
+        if join.again is not None and join.member.present:
+            self._begin(join.member, join.again).cause = join.again["cause"]
+
 
 Value = str | int | float | Sequence[str]
 

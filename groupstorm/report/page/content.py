@@ -16,9 +16,8 @@ from groupstorm.figures.by_group import WHOLE, Window
 from groupstorm.history.gaps import ClosedGap
 from groupstorm.problems import InputError
 from groupstorm.report.page.history import ABSENT, ACTIVITIES, GONE, JOINS, UNOWNED, GroupHistory
-from groupstorm.report.page.pack import packed, packed_times
 from groupstorm.report.page.sources import Sources
-from groupstorm.report.page.steps import SHARES, Steps, cells
+from groupstorm.report.page.steps import SHARES, Steps, cells, packed, packed_times
 from groupstorm.verdicts.comparison import compare_sentences
 from groupstorm.visible import escaped
 from groupstorm.wording import listed, seconds

@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 #: Values of an owner step that are no member.
 UNOWNED: Final = -1
 #: The partition needs no owner: it does not exist, no assignment was complete yet, the group was deleted, or
-#: the logs of an import say that it has no members (`history.existence`).
+#: the logs of an import say that it has no members (`history.group_sums`).
 ABSENT: Final = -2
 TWO_OWNERS: Final = -3
 

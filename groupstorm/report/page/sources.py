@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from groupstorm.figures import Figures
-from groupstorm.pipeline.find import find_traces
+from groupstorm.pipeline.read import find_traces
 from groupstorm.problems import InputError
 from groupstorm.report.sweeps import SWEEP_FILE
 from groupstorm.storms.runs.past_runs import read_json, read_runs

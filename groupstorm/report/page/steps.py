@@ -1,10 +1,14 @@
 """Values that change over time: the owner of each partition, the phase of each member; and curves over the
-time of a trace whose end is not known yet: their buckets grow as the trace does."""
+time of a trace whose end is not known yet: their buckets grow as the trace does. `packed` writes them in few
+characters."""
 
 from __future__ import annotations
 
+import sys
+import zlib
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -205,3 +209,23 @@ class Samples:
             self.buckets[number].merge(self.buckets[number + 1])
         self.buckets = self.buckets[::2]
         self.bucket_us *= 2
+
+
+def packed(numbers: Iterable[int]) -> str:
+    """Whole numbers from -2**31 on and below 2**31, little-endian. Raises OverflowError for others."""
+    found = array("i", numbers)
+    if sys.byteorder == "big":
+        found.byteswap()
+    return b64encode(zlib.compress(found.tobytes(), 9)).decode("ascii")
+
+
+def packed_times(counts: Iterable[int], times: Iterable[int]) -> str:
+    """Times of several lists, one after the other: each as its distance from the one before it."""
+    found, rest = [], iter(times)
+    for count in counts:
+        before = 0
+        for _ in range(count):
+            now = next(rest)
+            found.append(now - before)
+            before = now
+    return packed(found)

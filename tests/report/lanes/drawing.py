@@ -8,8 +8,7 @@ from pathlib import Path
 
 from groupstorm.explain.explanation import Explanation, explain
 from groupstorm.figures.by_group import WHOLE, Window
-from groupstorm.report.lanes.picture import Picture, picture
-from groupstorm.report.lanes.recording import Recording
+from groupstorm.report.lanes.picture import Picture, Recording, picture
 from groupstorm.trace.reader import Row, read_rows
 from groupstorm.trace.rows import as_mapping
 from tests.figures.tracing import Trace

@@ -9,8 +9,7 @@ import pytest
 
 from groupstorm.explain.explanation import explain
 from groupstorm.figures.by_group import WHOLE, Window
-from groupstorm.report.lanes.joins import Joins
-from groupstorm.report.lanes.spans import CLIENT, GROUP, SYSTEM, Span, spans
+from groupstorm.report.lanes.spans import CLIENT, GROUP, SYSTEM, Joins, Span, spans
 from tests.figures.tracing import SECOND, Trace, consumer_group_trace, coordinator_trace
 from tests.report.lanes.drawing import of_coordinator, written
 

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupstorm.report.page.pack import packed, packed_times
-from groupstorm.report.page.steps import SHARES, Step, Steps, cells
+from groupstorm.report.page.steps import SHARES, Step, Steps, cells, packed, packed_times
 
 SPECIAL = -1
 

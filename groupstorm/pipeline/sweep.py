@@ -1,23 +1,97 @@
-"""The runs of a sweep on Spark: few tasks of many runs, each run kept in the sweep's folder when it is done.
+"""The runs of a sweep as one table, and on Spark: few tasks of many runs, each run kept in the sweep's folder
+when it is done.
 
 A task that Spark repeats, because its worker is lost, leaves out the runs that it finds there.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import chdir, nullcontext
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from groupstorm.problems import ExpectedError, InputError, OutputError
+from groupstorm.pipeline.results import figure_fields, figure_values
+from groupstorm.problems import ExpectedError, InputError, OutputError, writing
+from groupstorm.storms.runs.run import broken_invariants
+from groupstorm.storms.runs.sweep import Outcome, Sweep
 from groupstorm.storms.runs.sweep_runs import Order, RunsFile, SweepStore, run_one
+from groupstorm.trace.parquet import import_pyarrow
+from groupstorm.trace.writer import complete_or_absent
 
 if TYPE_CHECKING:
+    import pyarrow
     from pyspark.sql import SparkSession
+
+TABLE_FILE = "runs.parquet"
+
+#: What stands in front of the settings and the figures. ``broken``: the invariants that did not hold.
+FIRST_COLUMNS = ("point", "seed", "variant", "refused", "broken")
+
+
+def write_runs_table(sweep: Sweep, outcomes: Sequence[Outcome], path: Path) -> None:
+    """Write the table. A point whose settings are refused has one row, without a seed and figures.
+
+    Raises InputError if pyarrow is not installed, OutputError if the file cannot be written.
+    """
+    table = runs_table(sweep, outcomes)
+    from pyarrow import parquet
+
+    with complete_or_absent(path) as unfinished, writing(path):
+        parquet.write_table(table, unfinished, compression="zstd")
+
+
+def runs_table(sweep: Sweep, outcomes: Sequence[Outcome]) -> pyarrow.Table:
+    """The table, in the order of points and seeds. Raises InputError if pyarrow is not installed."""
+    pyarrow = import_pyarrow()
+    first: list[dict[str, Any]] = []
+    settings: list[dict[str, Any]] = []
+    figures: list[dict[str, Any]] = []
+    for outcome in outcomes:
+        point = ", ".join(map("=".join, zip(sweep.names, outcome.point.labels, strict=True)))
+        variant, of_point = _variant_and_settings(sweep, outcome)
+        for seed, found in outcome.figures.items() or [(None, None)]:
+            broken = [] if found is None else [*broken_invariants(found)]
+            values = (point, seed, variant, outcome.refused, broken)
+            first.append(dict(zip(FIRST_COLUMNS, values, strict=True)))
+            settings.append(of_point)
+            figures.append({} if found is None else figure_values(found))
+    text = pyarrow.string()
+    types = (text, pyarrow.int64(), text, text, pyarrow.list_(text))
+    columns = {name: (first, type_) for name, type_ in zip(FIRST_COLUMNS, types, strict=True)}
+    for name in dict.fromkeys(name for row in settings for name in row):
+        columns[name] = _one_type(name, settings)
+    columns |= {field.name: (figures, field.type) for field in figure_fields()}
+    arrays = [
+        pyarrow.array([row.get(name) for row in rows], type_) for name, (rows, type_) in columns.items()
+    ]
+    return pyarrow.table(arrays, names=[*columns])
+
+
+def _variant_and_settings(sweep: Sweep, outcome: Outcome) -> tuple[str | None, dict[str, Any]]:
+    """Every setting as a scenario's file has it; of a point that is refused there are none."""
+    if outcome.refused is not None:
+        return None, {}
+    scenario = sweep.scenario_of(outcome.point)
+    return scenario.variant, dict(scenario.settings.written())
+
+
+def _one_type(name: str, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], pyarrow.DataType]:
+    """The rows and the type of a setting: if its values are not of one simple type, they become text."""
+    pyarrow = import_pyarrow()
+    kinds = {type(row[name]) for row in rows if row.get(name) is not None}
+    for kind, arrow in ((bool, pyarrow.bool_()), (int, pyarrow.int64()), (float, pyarrow.float64())):
+        if kinds == {kind}:
+            return rows, arrow
+    as_text = [
+        {name: value if isinstance(value := row.get(name), str | None) else json.dumps(value)} for row in rows
+    ]
+    return as_text, pyarrow.string()
+
 
 #: Tasks for each core that Spark has, so that all cores are busy until the end.
 TASKS_PER_CORE = 4
