@@ -19,10 +19,9 @@ from typing import Any, Final, cast
 from uuid import UUID
 
 from groupstorm.coordinator.changes import MEMBER_TIMERS
-from groupstorm.coordinator.classic.descriptions import handle_describe
+from groupstorm.coordinator.classic.changes import answer_join, answer_sync
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.classic.rebalances import on_join_timer, on_sync_timer
-from groupstorm.coordinator.classic.replies import answer_join, answer_sync
 from groupstorm.coordinator.classic.sessions import on_session_timer
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup
@@ -36,6 +35,7 @@ from groupstorm.coordinator.deletions import (
     schedule_expiration,
 )
 from groupstorm.coordinator.descriptions import (
+    handle_describe,
     handle_describe_consumer_group,
     handle_describe_share_group,
     handle_describe_streams_group,

@@ -6,9 +6,9 @@ Kafka: GroupMetadataManager.classicGroupJoin, classicGroupSync, classicGroupHear
 from __future__ import annotations
 
 from groupstorm.coordinator.changes import restore
-from groupstorm.coordinator.classic import heartbeats, joins, leaves, syncs
+from groupstorm.coordinator.classic import joins, rebalances, sessions
+from groupstorm.coordinator.classic.changes import answer_join
 from groupstorm.coordinator.classic.group import ClassicGroup
-from groupstorm.coordinator.classic.replies import answer_join
 from groupstorm.coordinator.consumer.classic_members import (
     heartbeat_in_consumer_group,
     join_consumer_group,
@@ -108,7 +108,7 @@ def handle_sync(shard: Shard, request: SyncGroup, reply: PendingReply) -> Write 
     group = shard.groups.get(request.group)
     if isinstance(group, ConsumerGroup) and group.members:
         return sync_consumer_group(shard, request, reply, group)
-    return syncs.handle_sync(shard, request, reply)
+    return rebalances.handle_sync(shard, request, reply)
 
 
 def handle_heartbeat(shard: Shard, request: Heartbeat, reply: PendingReply) -> None:
@@ -117,7 +117,7 @@ def handle_heartbeat(shard: Shard, request: Heartbeat, reply: PendingReply) -> N
     if isinstance(group, ConsumerGroup):
         heartbeat_in_consumer_group(shard, request, reply, group)
     else:
-        heartbeats.handle_heartbeat(shard, request, reply)
+        sessions.handle_heartbeat(shard, request, reply)
 
 
 def handle_leave(shard: Shard, request: LeaveGroup, reply: PendingReply) -> Write | None:
@@ -125,4 +125,4 @@ def handle_leave(shard: Shard, request: LeaveGroup, reply: PendingReply) -> Writ
     group = shard.groups.get(request.group)
     if isinstance(group, ConsumerGroup):
         return leave_consumer_group(shard, request, reply, group)
-    return leaves.handle_leave(shard, request, reply)
+    return sessions.handle_leave(shard, request, reply)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
-from groupstorm.coordinator.classic.failures import rescue
+from groupstorm.coordinator.classic.changes import rescue
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.records import ConsumerRecord
 from groupstorm.coordinator.shard import Wings

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 from groupstorm.coordinator.classic.group import ClassicGroup
-from groupstorm.coordinator.classic.heartbeats import heartbeat
+from groupstorm.coordinator.classic.sessions import heartbeat
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.coordinator import HANDLERS, GroupCoordinator, Handler

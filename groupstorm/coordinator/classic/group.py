@@ -1,7 +1,7 @@
 """A classic group and its members: plain state, and the counts that keep decisions cheap.
 
-Nothing here sets timers, answers or emits events: the modules beside it decide (`joins`, `syncs`, `leaves`,
-`rebalances`, ...). Kafka: ClassicGroup, ClassicGroupMember.
+Nothing here sets timers, answers or emits events: the modules beside it decide (`joins`, `rebalances`,
+`sessions`, ...). Kafka: ClassicGroup, ClassicGroupMember.
 """
 
 from __future__ import annotations

@@ -11,11 +11,15 @@ Kafka: GroupMetadataManager.classicGroupJoin and below, GroupCoordinatorService.
 
 from __future__ import annotations
 
-from groupstorm.coordinator.classic.changes import create_group, emit_member_removed, restart_session
+from groupstorm.coordinator.classic.changes import (
+    answer_join,
+    create_group,
+    emit_member_removed,
+    restart_session,
+)
 from groupstorm.coordinator.classic.group import ClassicGroup, Member
 from groupstorm.coordinator.classic.group_records import empty_group_record
 from groupstorm.coordinator.classic.rebalances import rebalance_or_complete
-from groupstorm.coordinator.classic.replies import answer_join
 from groupstorm.coordinator.classic.states import EMPTY, MEMBER_UPDATED, PREPARING_REBALANCE, STABLE
 from groupstorm.coordinator.classic.static_members import replace_static_member
 from groupstorm.coordinator.config import NEW_MEMBER_JOIN_TIMEOUT_MS

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from groupstorm.coordinator.classic.changes import restart_session
+from groupstorm.coordinator.classic.changes import (
+    answer_join,
+    answer_parked_join,
+    answer_parked_sync,
+    restart_session,
+)
 from groupstorm.coordinator.classic.group import ClassicGroup, Member, Protocols
 from groupstorm.coordinator.classic.group_records import group_record
 from groupstorm.coordinator.classic.rebalances import maybe_complete_join, prepare_rebalance
-from groupstorm.coordinator.classic.replies import answer_join, answer_parked_join, answer_parked_sync
 from groupstorm.coordinator.effects import PendingReply
 from groupstorm.coordinator.errors import CoordinatorFault, Error
 from groupstorm.coordinator.messages import NO_MEMBER_ID, JoinGroup, JoinGroupResponse

@@ -22,7 +22,7 @@ from groupstorm.assignors.userdata import (
 from groupstorm.assignors.userdata.wire import read_int16
 from groupstorm.coordinator.change_events import emit_downgraded, emit_replaced
 from groupstorm.coordinator.changes import restart_session, when_written
-from groupstorm.coordinator.classic.replies import answer_join, answer_sync
+from groupstorm.coordinator.classic.changes import answer_join, answer_sync
 from groupstorm.coordinator.consumer.group import NO_EPOCH, ConsumerGroup
 from groupstorm.coordinator.consumer.member import (
     ClassicMetadata,
