@@ -19,8 +19,8 @@ from groupstorm.broker.surface import Coordinator
 from groupstorm.broker.transactions import Marker
 from groupstorm.broker.unfinished import Unfinished
 from groupstorm.coordinator.effects import Effects
-from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.failures import error_response
 from groupstorm.coordinator.messages import GroupRequest, JoinGroup, ListGroups, OffsetCommit, TxnOffsetCommit
 from groupstorm.coordinator.modern.config import GROUP_OPTIONS, STREAMS_GROUP_TEXTS
 from groupstorm.coordinator.topics import Topic as GroupTopic

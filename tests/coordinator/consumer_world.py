@@ -7,8 +7,8 @@ from typing import Any
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup
+from groupstorm.coordinator.script.clients import Names
 from groupstorm.coordinator.script.driver import Driver, Sent
-from groupstorm.coordinator.script.names import Names
 
 
 class Group:

@@ -6,6 +6,7 @@ import pytest
 
 from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
 from groupstorm.coordinator.coordinator import GroupCoordinator
+from groupstorm.coordinator.effects import Write
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
@@ -15,7 +16,6 @@ from groupstorm.coordinator.messages import (
     OffsetCommit,
     OffsetCommitResponse,
 )
-from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import (
     AppendCause,
     GroupMetadataRecord,

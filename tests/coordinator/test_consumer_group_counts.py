@@ -28,8 +28,8 @@ from groupstorm.coordinator.consumer.subscriptions import (
     topics_of,
     topics_without,
 )
+from groupstorm.coordinator.dispatch import WINGS
 from groupstorm.coordinator.errors import CoordinatorFault
-from groupstorm.coordinator.kinds import WINGS
 from groupstorm.coordinator.modern.member import MemberState
 from groupstorm.coordinator.modern.subscribed import SubscribedTopics
 from groupstorm.coordinator.records import immediate

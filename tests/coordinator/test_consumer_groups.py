@@ -9,9 +9,9 @@ import pytest
 
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState
-from groupstorm.coordinator.consumer.member import ConsumerMember
-from groupstorm.coordinator.consumer.records import (
+from groupstorm.coordinator.consumer.member import (
     ConsumerCurrentRecord,
+    ConsumerMember,
     ConsumerMemberRecord,
     CurrentAssignment,
 )
@@ -22,8 +22,8 @@ from groupstorm.coordinator.messages import (
     DescribeConsumerGroup,
 )
 from groupstorm.coordinator.modern.member import MemberState
+from groupstorm.coordinator.script.clients import Names, topic_uuid
 from groupstorm.coordinator.script.driver import Driver
-from groupstorm.coordinator.script.names import Names, topic_uuid
 from groupstorm.trace.events import coordinator as events
 from tests.coordinator.consumer_world import Group
 from tests.coordinator.group_state import group_state

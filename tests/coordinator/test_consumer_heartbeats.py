@@ -9,7 +9,7 @@ import pytest
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
-from groupstorm.coordinator.script.names import topic_uuid
+from groupstorm.coordinator.script.clients import topic_uuid
 from groupstorm.trace.events import coordinator as events
 from tests.coordinator.consumer_world import Group
 from tests.coordinator.group_state import group_state, held_partitions

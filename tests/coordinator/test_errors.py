@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from kio.schema.errors import ErrorCode
 
-from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.failures import error_response
 from groupstorm.coordinator.messages import (
     CommittedOffset,
     GroupRequest,

@@ -14,7 +14,7 @@ from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.script.run import run_scenario
 from groupstorm.coordinator.script.scenario import read_scenario
 from groupstorm.coordinator.share.group import ShareGroup
-from groupstorm.coordinator.share.records import StatePartitions
+from groupstorm.coordinator.share.member import StatePartitions
 from tests.coordinator.checked import CheckedCoordinator
 from tests.coordinator.share_scripts import random_share_script
 

@@ -17,6 +17,7 @@ from groupstorm.coordinator.messages import (
     ListGroups,
     ListGroupsResponse,
 )
+from groupstorm.coordinator.share.member import StatePartitions
 from groupstorm.coordinator.share.messages import (
     DescribeShareGroup,
     DescribeShareGroupResponse,
@@ -24,7 +25,6 @@ from groupstorm.coordinator.share.messages import (
     ShareGroupHeartbeatResponse,
 )
 from groupstorm.coordinator.share.persister import Initialization
-from groupstorm.coordinator.share.records import StatePartitions
 from groupstorm.coordinator.topics import Topic
 from tests.coordinator.share_group import BAR, FOO, Share
 

@@ -13,13 +13,11 @@ from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import ListedGroup, ListGroups, ListGroupsResponse, Response
 from groupstorm.coordinator.modern.member import TaskState
-from groupstorm.coordinator.modern.reconciliation import Found
+from groupstorm.coordinator.script.clients import Names
 from groupstorm.coordinator.script.driver import Driver, StreamsSetting
-from groupstorm.coordinator.script.names import Names
 from groupstorm.coordinator.script.streams_printing import print_streams_group
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeatResponse
-from groupstorm.coordinator.streams.reconciliation import NEXT_STEP, REACHED
 from groupstorm.coordinator.streams.topology import Status
 from tests.coordinator.checked import CheckedCoordinator, held_once
 from tests.coordinator.streams_scripts import NOTHING, OWNED, TOPOLOGY, random_streams_script, run_streams
@@ -84,11 +82,6 @@ def test_a_described_group_has_what_heartbeats_were_told(kafka: Compatibility) -
                         assert member["assigned"] == told[member["member"]]
                         described += 1
     assert described > 200
-
-
-def test_the_tables_of_reconciliation_are_complete() -> None:
-    assert set(NEXT_STEP) == set(TaskState)
-    assert set(REACHED) == {Found(revokes, holds) for revokes in (True, False) for holds in (True, False)}
 
 
 class _Streams:

@@ -14,10 +14,9 @@ from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.records import Record
-from groupstorm.coordinator.script.driver import Driver, StreamsSetting
-from groupstorm.coordinator.script.names import Names
-from groupstorm.coordinator.script.stand_ins import ScriptedPlugin
-from groupstorm.coordinator.streams.records import StreamsGroupRecord
+from groupstorm.coordinator.script.clients import Names
+from groupstorm.coordinator.script.driver import Driver, ScriptedPlugin, StreamsSetting
+from groupstorm.coordinator.streams.member import StreamsGroupRecord
 from tests.coordinator.streams_scripts import TOPOLOGY
 
 EVERY_MS = 600_000

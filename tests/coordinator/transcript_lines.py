@@ -21,7 +21,7 @@ from groupstorm.coordinator.messages import (
     Response,
     SyncGroupResponse,
 )
-from groupstorm.coordinator.script.names import topic_uuid
+from groupstorm.coordinator.script.clients import topic_uuid
 from groupstorm.trace.events import coordinator as events
 
 #: The answers themselves say more.

@@ -27,8 +27,8 @@ from groupstorm.broker.apis.lookup import (
 from groupstorm.broker.apis.rights import READ_GROUP, group_error, topic_error
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.coordinator import messages
-from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.failures import error_response
 from groupstorm.turns import Turns, in_turns
 
 _NO_RETENTION = -1

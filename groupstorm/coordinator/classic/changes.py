@@ -7,11 +7,10 @@ from groupstorm.coordinator.classic.group import ClassicGroup, Member
 from groupstorm.coordinator.classic.group_records import group_record
 from groupstorm.coordinator.classic.states import COMPLETING_REBALANCE, EMPTY, PREPARING_REBALANCE, next_state
 from groupstorm.coordinator.classic.subscriptions import assigned_partitions
-from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.effects import PendingReply, Unwritten, Write
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.messages import JoinGroupResponse, SyncGroupResponse
-from groupstorm.coordinator.pending_writes import Unwritten, Write
 from groupstorm.coordinator.records import AppendCause, group_append_error
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import JOIN, SESSION, SYNC

@@ -23,10 +23,9 @@ from groupstorm.coordinator.classic.rebalances import rebalance_or_complete
 from groupstorm.coordinator.classic.states import EMPTY, MEMBER_UPDATED, PREPARING_REBALANCE, STABLE
 from groupstorm.coordinator.classic.static_members import replace_static_member
 from groupstorm.coordinator.config import NEW_MEMBER_JOIN_TIMEOUT_MS
-from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.effects import PendingReply, Write
 from groupstorm.coordinator.errors import NO_ERROR, CoordinatorFault, Error
 from groupstorm.coordinator.messages import NO_MEMBER_ID, JoinGroup, JoinGroupResponse
-from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, group_append_error
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import SESSION

@@ -27,10 +27,9 @@ from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.classic.group_records import group_record
 from groupstorm.coordinator.classic.states import COMPLETING_REBALANCE, EMPTY, PREPARING_REBALANCE, STABLE
 from groupstorm.coordinator.classic.subscriptions import take_subscriptions
-from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.effects import PendingReply, Write
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import JoinGroupResponse, SyncGroup, SyncGroupResponse
-from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, group_append_error
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import JOIN, SESSION, SYNC

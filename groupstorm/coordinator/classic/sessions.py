@@ -12,9 +12,9 @@ from groupstorm.coordinator.classic.changes import answer_parked_join, emit_memb
 from groupstorm.coordinator.classic.group import ClassicGroup, Member
 from groupstorm.coordinator.classic.rebalances import complete_join, prepare_rebalance, rebalance_or_complete
 from groupstorm.coordinator.classic.states import COMPLETING_REBALANCE, EMPTY, PREPARING_REBALANCE, STABLE
-from groupstorm.coordinator.effects import PendingReply
-from groupstorm.coordinator.error_responses import error_response
+from groupstorm.coordinator.effects import PendingReply, Write
 from groupstorm.coordinator.errors import NO_ERROR, REBALANCE_IN_PROGRESS, Error
+from groupstorm.coordinator.failures import error_response
 from groupstorm.coordinator.messages import (
     NO_MEMBER_ID,
     Heartbeat,
@@ -25,7 +25,6 @@ from groupstorm.coordinator.messages import (
     LeavingMember,
     LeftMember,
 )
-from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import SESSION
 from groupstorm.coordinator.writes import answer_in_turn, answering

@@ -16,10 +16,9 @@ from groupstorm.coordinator.classic.changes import (
 from groupstorm.coordinator.classic.group import ClassicGroup, Member, Protocols
 from groupstorm.coordinator.classic.group_records import group_record
 from groupstorm.coordinator.classic.rebalances import maybe_complete_join, prepare_rebalance
-from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.effects import PendingReply, Write
 from groupstorm.coordinator.errors import CoordinatorFault, Error
 from groupstorm.coordinator.messages import NO_MEMBER_ID, JoinGroup, JoinGroupResponse
-from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, group_append_error
 from groupstorm.coordinator.shard import Shard
 from groupstorm.trace.events import coordinator as events

@@ -20,23 +20,21 @@ from groupstorm.assignors.userdata import (
     decode_subscription,
 )
 from groupstorm.assignors.userdata.wire import read_int16
-from groupstorm.coordinator.change_events import emit_downgraded, emit_replaced
-from groupstorm.coordinator.changes import restart_session, when_written
+from groupstorm.coordinator.changes import emit_downgraded, emit_replaced, restart_session, when_written
 from groupstorm.coordinator.classic.changes import answer_join, answer_sync
 from groupstorm.coordinator.consumer.group import NO_EPOCH, ConsumerGroup
+from groupstorm.coordinator.consumer.heartbeats import check_room, fence, member_to_join
 from groupstorm.coordinator.consumer.member import (
     ClassicMetadata,
     ConsumerMember,
     Owned,
 )
-from groupstorm.coordinator.consumer.membership import check_room, fence, member_to_join
 from groupstorm.coordinator.consumer.migration import (
     downgrade,
     encode_partitions,
     in_hash_order,
     may_downgrade_replacing,
 )
-from groupstorm.coordinator.consumer.reconciliation import reconcile_member
 from groupstorm.coordinator.consumer.subscriptions import (
     Noticed,
     RegexChange,
@@ -44,8 +42,8 @@ from groupstorm.coordinator.consumer.subscriptions import (
     notice_topics,
     write_subscription,
 )
-from groupstorm.coordinator.consumer.targets import MemberTarget, last_target, update_target
-from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.consumer.targets import MemberTarget, last_target, reconcile_member, update_target
+from groupstorm.coordinator.effects import PendingReply, Write
 from groupstorm.coordinator.errors import NO_ERROR, CoordinatorFault, Error, Refused
 from groupstorm.coordinator.messages import (
     NO_MEMBER_ID,
@@ -61,10 +59,9 @@ from groupstorm.coordinator.messages import (
     SyncGroupResponse,
 )
 from groupstorm.coordinator.modern.config import MigrationPolicy
+from groupstorm.coordinator.modern.group import known_member, owner_of_instance
 from groupstorm.coordinator.modern.member import MemberState
-from groupstorm.coordinator.modern.membership import known_member, owner_of_instance
 from groupstorm.coordinator.modern.subscribed import hash_set
-from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import MEMBER_JOIN, MEMBER_SYNC

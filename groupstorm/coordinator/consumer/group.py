@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from groupstorm.coordinator.config import Compatibility
-from groupstorm.coordinator.consumer.member import ConsumerMember
-from groupstorm.coordinator.consumer.records import (
+from groupstorm.coordinator.consumer.member import (
     ConsumerCurrentRecord,
     ConsumerEpochRecord,
+    ConsumerMember,
     ConsumerMemberRecord,
     ConsumerRecord,
     ConsumerRegexRecord,
@@ -28,7 +28,6 @@ from groupstorm.coordinator.errors import CoordinatorFault, Error, Refused
 from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.modern.group import entries, merge, put
 from groupstorm.coordinator.modern.member import MemberState
-from groupstorm.coordinator.modern.records import WingTypes
 from groupstorm.coordinator.modern.subscribed import (
     SubscribedGroup,
     SubscribedTopics,
@@ -37,6 +36,7 @@ from groupstorm.coordinator.modern.subscribed import (
     hash_set,
     names_alone_are_equal,
 )
+from groupstorm.coordinator.records import WingTypes
 from groupstorm.coordinator.topics import Topics
 from groupstorm.javahash import JavaHashMap, TimelineHashMap
 

@@ -17,8 +17,7 @@ from groupstorm.assignors.userdata import (
     encode_assignment,
 )
 from groupstorm.assignors.userdata.wire import read_int16
-from groupstorm.coordinator.change_events import emit_downgraded
-from groupstorm.coordinator.changes import restart_session, restore
+from groupstorm.coordinator.changes import emit_downgraded, restart_session, restore
 from groupstorm.coordinator.classic.changes import answer_all_parked, cancel_timers
 from groupstorm.coordinator.classic.changes import restart_session as restart_classic_session
 from groupstorm.coordinator.classic.group import ClassicGroup, Member
@@ -27,18 +26,20 @@ from groupstorm.coordinator.classic.rebalances import prepare_rebalance
 from groupstorm.coordinator.classic.states import EMPTY, STABLE
 from groupstorm.coordinator.classic.subscriptions import CONSUMER_PROTOCOL_TYPE, take_subscriptions
 from groupstorm.coordinator.consumer.group import ConsumerGroup
-from groupstorm.coordinator.consumer.member import ClassicMetadata, ConsumerMember, Partitions
-from groupstorm.coordinator.consumer.records import (
+from groupstorm.coordinator.consumer.member import (
+    ClassicMetadata,
     ConsumerEpochRecord,
+    ConsumerMember,
     ConsumerTargetEpochRecord,
     ConsumerTargetRecord,
+    Partitions,
 )
+from groupstorm.coordinator.effects import Completion, Write
 from groupstorm.coordinator.errors import CoordinatorFault, Error, Refused
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
 from groupstorm.coordinator.modern.group import NEVER
 from groupstorm.coordinator.modern.member import JOIN_EPOCH
 from groupstorm.coordinator.modern.subscribed import hash_set
-from groupstorm.coordinator.pending_writes import Completion, Write
 from groupstorm.coordinator.records import AppendCause, GroupTombstone, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.javahash import JavaHashMap, hash_order, integer_hash, uuid_hash

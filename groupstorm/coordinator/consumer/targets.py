@@ -1,21 +1,30 @@
-"""The target assignment of a group: which member shall have which partitions.
+"""The target assignment of a group, which partitions each member shall have, and the way of a member from its
+current assignment towards it, a heartbeat at a time.
 
-Kafka: GroupMetadataManager.maybeUpdateTargetAssignment, TargetAssignmentBuilder.
+Kafka: GroupMetadataManager.maybeUpdateTargetAssignment, TargetAssignmentBuilder, CurrentAssignmentBuilder.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
+from uuid import UUID
 
 from groupstorm.assignors.server import AssignmentRefused, MemberSpec, Target, TopicDescription, get
+from groupstorm.coordinator.changes import watch_revocation
 from groupstorm.coordinator.consumer.group import ConsumerGroup
-from groupstorm.coordinator.consumer.member import ConsumerMember
-from groupstorm.coordinator.consumer.records import (
+from groupstorm.coordinator.consumer.member import (
+    ConsumerMember,
     ConsumerTargetEpochRecord,
     ConsumerTargetRecord,
+    Owned,
+    Partitions,
+    owns_any,
 )
 from groupstorm.coordinator.consumer.subscriptions import Noticed, topics_of
 from groupstorm.coordinator.errors import CoordinatorFault
+from groupstorm.coordinator.modern.member import MemberState, state_after
 from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.javahash import JavaHashMap
@@ -113,3 +122,116 @@ def _same_or(old: Target | None, new: Target) -> Target:
 
 def _spec(group: ConsumerGroup, member: ConsumerMember, target: Target) -> MemberSpec:
     return MemberSpec(topics_of(group, member), target, member.instance)
+
+
+class Reconciliation(NamedTuple):
+    """The question: a member's target and what is known about its partitions.
+
+    ``is_subscribed``: whether the member subscribes to the topic with this id; ``subscribes_to_nothing``: it
+    subscribes to no topic, existing or not; ``held``: the partitions that members hold; ``owned``: what the
+    member says that it owns, None if nothing.
+    """
+
+    target: Target
+    target_epoch: int
+    held: Partitions
+    is_subscribed: Callable[[UUID], bool]
+    subscribes_to_nothing: bool
+    has_subscription_changed: bool
+    owned: Owned | None
+
+
+def reconcile(member: ConsumerMember, question: Reconciliation) -> ConsumerMember:
+    """The member after this heartbeat; the same object if nothing changes."""
+    still_owns = owns_any(question.owned, member.revoking)
+    if member.advances(question.target_epoch, still_owns):
+        return _advance(member, question)
+    return _drop_topics(member, question) if question.has_subscription_changed else member
+
+
+def _drop_topics(member: ConsumerMember, question: Reconciliation) -> ConsumerMember:
+    """Take away the topics to which the member no longer subscribes; its epoch stays."""
+    dropped = {topic: held for topic, held in member.assigned.items() if not question.is_subscribed(topic)}
+    if not dropped and (member.revoking or not question.subscribes_to_nothing):
+        return member
+    assigned = {topic: held for topic, held in member.assigned.items() if topic not in dropped}
+    revoking = dict(member.revoking)
+    for topic, held in dropped.items():
+        revoking[topic] = {**revoking.get(topic, {}), **held}
+    changed = replace(member, previous_epoch=member.epoch, assigned=assigned)
+    if revoking and owns_any(question.owned, revoking):
+        return replace(changed, state=MemberState.UNREVOKED_PARTITIONS, revoking=revoking)
+    return changed
+
+
+def _advance(member: ConsumerMember, question: Reconciliation) -> ConsumerMember:
+    """Keep what is in the target, give the rest up, and then take what nobody else holds."""
+    kept: dict[UUID, dict[int, int]] = {}
+    revoking: dict[UUID, dict[int, int]] = {}
+    taken: dict[UUID, dict[int, int]] = {}
+    others_hold = False
+    beside = {topic: () for topic in member.assigned if topic not in question.target}
+    # a UUID's hash is dear: each topic is looked up only where it may be
+    for topic, target in (*question.target.items(), *beside.items()):
+        wanted = target if question.is_subscribed(topic) else ()
+        assigned = member.assigned.get(topic) if member.assigned else None
+        has: Mapping[int, int] = {}
+        if assigned:
+            in_target = frozenset(wanted)
+            for number, epoch in assigned.items():
+                (kept if number in in_target else revoking).setdefault(topic, {})[number] = epoch
+            has = kept.get(topic, {})
+        held = question.held.get(topic) if question.held else None
+        free: Sequence[int] = [number for number in wanted if number not in has] if has else wanted
+        if held:
+            free = [one for one in free if one not in held or _is_in(member.revoking, topic, one)]
+            others_hold = others_hold or len(has) + len(free) < len(wanted)
+        if free:
+            taken[topic] = {**has, **dict.fromkeys(free, question.target_epoch)}
+    must_revoke = bool(revoking) and owns_any(question.owned, revoking)
+    state = state_after(MemberState, must_revoke, others_hold)
+    if state is MemberState.UNREVOKED_PARTITIONS:
+        return member.with_current((member.epoch, member.epoch, state, kept, revoking))
+    return member.with_current((question.target_epoch, member.epoch, state, {**kept, **taken}, {}))
+
+
+def _is_in(partitions: Partitions, topic: UUID, number: int) -> bool:
+    return number in partitions.get(topic, {})
+
+
+def reconcile_member(
+    shard: Shard,
+    group: ConsumerGroup,
+    member: ConsumerMember,
+    target: MemberTarget,
+    has_subscription_changed: bool,
+    owned: Owned | None,
+    records: list[Record],
+) -> ConsumerMember:
+    """Bring the member towards its target, and write it if that changes the member.
+
+    While the member has partitions to give up, its rebalance timeout runs. It starts again at each change.
+
+    Kafka: GroupMetadataManager.maybeReconcile.
+    """
+    if not has_subscription_changed and member.is_reconciled_to(target.epoch):
+        return member
+    topics = frozenset(topics_of(group, member))
+    reconciled = reconcile(
+        member,
+        Reconciliation(
+            target.partitions,
+            target.epoch,
+            group.partition_epochs,
+            lambda topic: shard.topics.name(topic) in topics,
+            not topics,
+            has_subscription_changed,
+            owned,
+        ),
+    )
+    if reconciled == member:
+        return reconciled
+    records.append(group.current_record(reconciled))
+    if reconciled.classic is None:
+        watch_revocation(shard, group.name, reconciled)
+    return reconciled

@@ -12,12 +12,11 @@ from uuid import UUID
 
 from groupstorm.assignors.streams.groups import TaskIds
 from groupstorm.coordinator.config import INT_MAX, Compatibility
-from groupstorm.coordinator.group_configs import group_options as group_options_of
+from groupstorm.coordinator.config_options import group_options as group_options_of
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
 from groupstorm.coordinator.modern.config import GROUP_OPTIONS, STREAMS_GROUP_TEXTS
-from groupstorm.coordinator.script.clients import Assigned, Client, InvalidStep, Scene
+from groupstorm.coordinator.script.clients import Assigned, Client, InvalidStep, Scene, topic_uuid
 from groupstorm.coordinator.script.fields import LONG_MAX, Fields, partition_number, whole_number
-from groupstorm.coordinator.script.names import topic_uuid
 from groupstorm.coordinator.share.messages import DescribeShareGroup, ShareGroupHeartbeat
 from groupstorm.coordinator.streams.messages import (
     DescribeStreamsGroup,

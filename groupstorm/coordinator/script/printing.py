@@ -12,17 +12,16 @@ from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.member import ConsumerMember
 from groupstorm.coordinator.groups import Group, GroupType
-from groupstorm.coordinator.script.names import Names
+from groupstorm.coordinator.script.clients import Names
 from groupstorm.coordinator.script.streams_printing import (
     print_described,
     print_heartbeat,
     print_streams_group,
 )
 from groupstorm.coordinator.share.group import ShareGroup
-from groupstorm.coordinator.share.member import ShareMember
+from groupstorm.coordinator.share.member import ShareMember, StatePartitions
 from groupstorm.coordinator.share.messages import DescribeShareGroupResponse, ShareGroupHeartbeatResponse
 from groupstorm.coordinator.share.persister import Initialization
-from groupstorm.coordinator.share.records import StatePartitions
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.messages import (
     DescribeStreamsGroupResponse,

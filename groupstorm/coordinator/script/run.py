@@ -8,17 +8,23 @@ from functools import partial
 from typing import Any, NamedTuple, cast
 
 from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
-from groupstorm.coordinator.config_options import ConfigError
+from groupstorm.coordinator.config_options import ConfigError, check_group
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.errors import NO_ERROR, CoordinatorFault, Error
-from groupstorm.coordinator.group_configs import check_group
 from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.messages import DeleteGroup, DeleteGroupResponse
-from groupstorm.coordinator.script.clients import InvalidStep
-from groupstorm.coordinator.script.driver import Answered, Driver, EndlessTimers, Sent, StreamsSetting
+from groupstorm.coordinator.script.clients import InvalidStep, Names, is_name, topic_uuid
+from groupstorm.coordinator.script.driver import (
+    Answered,
+    Driver,
+    EndlessTimers,
+    ScriptedPersister,
+    Sent,
+    StreamsSetting,
+    persister_error,
+)
 from groupstorm.coordinator.script.fields import LONG_MAX, Fields, whole_number
 from groupstorm.coordinator.script.modern_requests import group_options
-from groupstorm.coordinator.script.names import Names, is_name, topic_uuid
 from groupstorm.coordinator.script.printing import (
     ids_in_groups,
     ids_in_response,
@@ -35,7 +41,6 @@ from groupstorm.coordinator.script.scenario import (
     partition_counts,
     read_scenario,
 )
-from groupstorm.coordinator.script.stand_ins import ScriptedPersister, persister_error
 from groupstorm.problems import InputError
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from groupstorm.assignors.streams.groups import Task, TaskIds
 from groupstorm.coordinator.groups import GroupType
-from groupstorm.coordinator.script.names import Names
+from groupstorm.coordinator.script.clients import Names
 from groupstorm.coordinator.streams.group import StreamsGroup, TaskOffsets
 from groupstorm.coordinator.streams.member import StreamsMember, Tasks, listed
 from groupstorm.coordinator.streams.messages import (

@@ -12,18 +12,17 @@ from typing import Any
 from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.modern.group import put
-from groupstorm.coordinator.modern.records import WingTypes
 from groupstorm.coordinator.modern.subscribed import (
     SubscribedGroup,
     count_names,
     names_alone_are_equal,
 )
-from groupstorm.coordinator.share.member import ShareMember
-from groupstorm.coordinator.share.persister import Initialization
-from groupstorm.coordinator.share.records import (
+from groupstorm.coordinator.records import WingTypes
+from groupstorm.coordinator.share.member import (
     ShareAssignment,
     ShareCurrentRecord,
     ShareEpochRecord,
+    ShareMember,
     ShareMemberRecord,
     ShareRecord,
     ShareStatePartitionsRecord,
@@ -32,6 +31,7 @@ from groupstorm.coordinator.share.records import (
     ShareTargetRecord,
     StatePartitions,
 )
+from groupstorm.coordinator.share.persister import Initialization
 from groupstorm.coordinator.topics import Topics
 
 

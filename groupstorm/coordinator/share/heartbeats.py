@@ -21,28 +21,27 @@ from groupstorm.assignors.server import (
 )
 from groupstorm.coordinator.changes import cancel_member_timers, respond, restart_session, write_records
 from groupstorm.coordinator.config import INT_MAX
-from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.effects import Completion, PendingReply, Write
 from groupstorm.coordinator.errors import NO_ERROR, CoordinatorFault, Error, Refused, refuse_blank
+from groupstorm.coordinator.modern.group import check_epoch, full, known_member
 from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_EPOCH
-from groupstorm.coordinator.modern.membership import check_epoch, full, known_member
 from groupstorm.coordinator.modern.subscribed import (
     SubscribedTopics,
     count_names,
     hash_set,
     names_alone_are_equal,
 )
-from groupstorm.coordinator.pending_writes import Completion, Write
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.share.group import ShareGroup
-from groupstorm.coordinator.share.member import ShareMember
-from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
-from groupstorm.coordinator.share.records import (
+from groupstorm.coordinator.share.member import (
     ShareEpochRecord,
+    ShareMember,
     ShareTargetEpochRecord,
     ShareTargetRecord,
     StatePartitions,
 )
+from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
 from groupstorm.coordinator.share.state_partitions import initialize, initialize_soon, missing_partitions
 from groupstorm.coordinator.timers import MEMBER_SESSION, SHARE_INITIALIZATION, Timer
 from groupstorm.coordinator.writes import answering

@@ -15,24 +15,22 @@ from typing import Any
 from groupstorm.assignors.streams.groups import TaskIds
 from groupstorm.coordinator.changes import cancel_member_timers, respond, write_records
 from groupstorm.coordinator.config import Compatibility
-from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.effects import Completion, PendingReply, Write
 from groupstorm.coordinator.errors import NO_ERROR, Error, Refused, refuse_blank
 from groupstorm.coordinator.groups import GroupType
-from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_STATIC_EPOCH
-from groupstorm.coordinator.modern.membership import (
+from groupstorm.coordinator.modern.group import (
     check_epoch,
     full,
     known_member,
     owner_of_instance,
     unreleased,
 )
-from groupstorm.coordinator.pending_writes import Completion, Write
+from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_STATIC_EPOCH
 from groupstorm.coordinator.records import AppendCause, GroupTombstone
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.streams.group import StreamsGroup
-from groupstorm.coordinator.streams.member import NOTHING_HELD, StreamsMember
+from groupstorm.coordinator.streams.member import NOTHING_HELD, StreamsGroupRecord, StreamsMember
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
-from groupstorm.coordinator.streams.records import StreamsGroupRecord
 from groupstorm.coordinator.streams.targets import delay_is_over
 from groupstorm.coordinator.streams.topology import ConfiguredTopology
 from groupstorm.coordinator.timers import MEMBER_REBALANCE, STREAMS_DELAY, Timer
