@@ -14,7 +14,7 @@ from groupstorm.coordinator.effects import Completion, PendingReply, Write
 from groupstorm.coordinator.errors import CoordinatorFault
 from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.messages import GroupRequest, Response
-from groupstorm.coordinator.modern.group import ModernGroup
+from groupstorm.coordinator.modern.group import M, ModernGroup
 from groupstorm.coordinator.modern.member import UNREVOKED, ModernMember
 from groupstorm.coordinator.records import AppendCause, EntryRecord, GroupTombstone, Record
 from groupstorm.coordinator.shard import Shard
@@ -117,6 +117,23 @@ def _write_in_turns(
     write = Write(name, records, cause, on_written, taken.commit)
     write.revert = taken.revert
     return write
+
+
+def remove_members(
+    shard: Shard,
+    group: ModernGroup[M, Any],
+    members: Sequence[M],
+    bump: Sequence[Record],
+    cause: Cause,
+    on_written: Completion | None,
+) -> Write:
+    """Write that these members are gone; ``bump``: the records of the next group epoch."""
+    records: list[Record] = [record for one in members for record in group.removal(one.member_id)]
+    records += bump
+    records += group.up_to_date_without(members, group.epoch + 1, shard.config.compatibility)
+    for member in members:
+        cancel_member_timers(shard, group.name, member.member_id)
+    return write_records(shard, group.name, records, AppendCause.MEMBERS_REMOVED, on_written, cause)
 
 
 def restore(shard: Shard, name: str, group: Group | None) -> None:

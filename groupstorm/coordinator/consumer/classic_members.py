@@ -42,7 +42,7 @@ from groupstorm.coordinator.consumer.subscriptions import (
     notice_topics,
     write_subscription,
 )
-from groupstorm.coordinator.consumer.targets import MemberTarget, last_target, reconcile_member, update_target
+from groupstorm.coordinator.consumer.targets import assign, reconcile_member
 from groupstorm.coordinator.effects import PendingReply, Write
 from groupstorm.coordinator.errors import NO_ERROR, CoordinatorFault, Error, Refused
 from groupstorm.coordinator.messages import (
@@ -59,13 +59,13 @@ from groupstorm.coordinator.messages import (
     SyncGroupResponse,
 )
 from groupstorm.coordinator.modern.config import MigrationPolicy
-from groupstorm.coordinator.modern.group import known_member, owner_of_instance
+from groupstorm.coordinator.modern.group import sender
 from groupstorm.coordinator.modern.member import MemberState
-from groupstorm.coordinator.modern.subscribed import hash_set
+from groupstorm.coordinator.modern.subscribed import MemberTarget, hash_set, last_target, update_target
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import MEMBER_JOIN, MEMBER_SYNC
-from groupstorm.coordinator.writes import answer_in_turn
+from groupstorm.coordinator.writes import answer_in_turn, answering
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.turns import at_once
 
@@ -119,7 +119,8 @@ def _join(shard: Shard, request: JoinGroup, reply: PendingReply, group: Consumer
             last = MemberTarget(group.assignment_epoch, last_target(group, after))
             after = reconcile_member(shard, group, after, last, bumps, owned, records)
         return _replace_last(shard, _Join(request, reply, group), existing, after, records, rebalances)
-    target = at_once(update_target(shard, group, noticed, before, after, records))
+    assigning = assign(shard, group, noticed, before, after)
+    target = at_once(update_target(shard, group, noticed.epoch, after, assigning, records))
     after = reconcile_member(shard, group, after, target, bumps, owned, records)
     return when_written(
         shard,
@@ -133,14 +134,10 @@ def _join(shard: Shard, request: JoinGroup, reply: PendingReply, group: Consumer
 def _joining(
     group: ConsumerGroup, member_id: str, instance: str | None, is_new: bool, records: list[Record]
 ) -> ConsumerMember:
-    if instance is None:
-        return member_to_join(group, member_id)
+    if not is_new and instance is not None:
+        return sender(group, member_id, instance)
     known = group.static_member(instance)
-    if not is_new:
-        return owner_of_instance(known, member_id, instance)
-    if known is None:
-        return member_to_join(group, member_id)
-    return group.replaced(known, member_id, records)
+    return member_to_join(group, member_id) if known is None else group.replaced(known, member_id, records)
 
 
 def _subscription(shard: Shard, protocols: tuple[tuple[str, bytes], ...]) -> Subscription:
@@ -266,10 +263,7 @@ def _classic_member(
     group: ConsumerGroup, member_id: str, instance: str | None
 ) -> tuple[ConsumerMember, ClassicMetadata]:
     """The member, if it speaks the classic protocol; else it is `Refused` as unknown."""
-    if instance is None:
-        member = known_member(group, member_id)
-    else:
-        member = owner_of_instance(group.static_member(instance), member_id, instance)
+    member = sender(group, member_id, instance)
     if member.classic is None:
         raise Refused(Error.UNKNOWN_MEMBER_ID, f"Member {member_id} does not use the classic protocol.")
     return member, member.classic
@@ -352,19 +346,12 @@ def leave_consumer_group(
     if not gone:
         answer_in_turn(shard, request, reply, response)
         return None
-    return fence(
-        shard,
-        group,
-        list(gone.values()),
-        Cause.LEFT,
-        lambda error: None if error else shard.answer(reply, response),
-    )
+    return fence(shard, group, list(gone.values()), Cause.LEFT, answering(shard, reply, response))
 
 
 def _leaving(group: ConsumerGroup, who: LeavingMember) -> ConsumerMember:
-    if who.group_instance_id is None:
-        return known_member(group, who.member_id)
-    member = group.static_member(who.group_instance_id)
-    if member is not None and who.member_id == NO_MEMBER_ID:
-        return member  # an administrator removes a static member by its instance alone
-    return owner_of_instance(member, who.member_id, who.group_instance_id)
+    if who.group_instance_id is not None and who.member_id == NO_MEMBER_ID:
+        member = group.static_member(who.group_instance_id)
+        if member is not None:
+            return member  # an administrator removes a static member by its instance alone
+    return sender(group, who.member_id, who.group_instance_id)

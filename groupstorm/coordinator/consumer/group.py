@@ -24,7 +24,7 @@ from groupstorm.coordinator.consumer.member import (
     CurrentAssignment,
     MemberSubscription,
 )
-from groupstorm.coordinator.errors import CoordinatorFault, Error, Refused
+from groupstorm.coordinator.errors import CoordinatorFault
 from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.modern.group import entries, merge, put
 from groupstorm.coordinator.modern.member import MemberState
@@ -159,20 +159,6 @@ class ConsumerGroup(SubscribedGroup[ConsumerMember]):
     def is_homogeneous(self) -> bool:
         """Whether all members subscribed to the same topics when a member changed last."""
         return self._is_homogeneous
-
-    def static_member(self, instance: str | None) -> ConsumerMember | None:
-        """The member that has this instance id.
-
-        `Refused` (UNKNOWN_MEMBER_ID) if the id belonged to a member that has gone under another instance id:
-        Kafka 4.3.1 forgets only the last instance id of a member.
-        """
-        member_id = None if instance is None else self.static_members.get(instance)
-        if member_id is None:
-            return None
-        member = self.members.get(member_id)
-        if member is None:
-            raise Refused(Error.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of {self.name}.")
-        return member
 
     def partition_epoch(self, topic: UUID, partition: int) -> int:
         """The epoch of the member that holds the partition; `NO_EPOCH` if nobody does."""

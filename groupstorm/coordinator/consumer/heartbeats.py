@@ -15,13 +15,16 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from groupstorm.coordinator.changes import cancel_member_timers, respond, restart_session, write_records
+from groupstorm.coordinator.changes import (
+    remove_members,
+    respond,
+    restart_session,
+)
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.member import (
     ConsumerEpochRecord,
     ConsumerMember,
     ConsumerRegexRecord,
-    Owned,
     Partitions,
     owns_only,
 )
@@ -34,22 +37,22 @@ from groupstorm.coordinator.consumer.subscriptions import (
     topics_without,
     write_subscription,
 )
-from groupstorm.coordinator.consumer.targets import preferred_assignor, reconcile_member, update_target
+from groupstorm.coordinator.consumer.targets import assign, preferred_assignor, reconcile_member
 from groupstorm.coordinator.effects import Completion, PendingReply, Write
 from groupstorm.coordinator.errors import NO_ERROR, Error, Refused, refuse_blank
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
 from groupstorm.coordinator.modern.group import (
     check_epoch,
     full,
-    known_member,
-    owner_of_instance,
+    sender,
     unreleased,
 )
 from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH
-from groupstorm.coordinator.modern.subscribed import hash_set
+from groupstorm.coordinator.modern.subscribed import hash_set, update_target
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import MEMBER_JOIN, MEMBER_REBALANCE, MEMBER_SESSION, MEMBER_SYNC, Timer
+from groupstorm.coordinator.writes import answering
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.turns import Turns, at_once
 
@@ -180,7 +183,9 @@ def _bring_along(
     if bumps or group.is_refresh_due(shard.now_ms):
         noticed = notice_topics(shard, group, bumps, before, after, records)
         yield len(group.subscribed) + len(after.topics)
-    target = yield from update_target(shard, group, noticed, before, after, records)
+    target = yield from update_target(
+        shard, group, noticed.epoch, after, assign(shard, group, noticed, before, after), records
+    )
     yield len(target.partitions)
     has_changed = topics_changed or regex_change is not RegexChange.NONE
     reconciled = reconcile_member(shard, group, after, target, has_changed, request.owned, records)
@@ -204,17 +209,11 @@ def find_member(
     group: ConsumerGroup, request: ConsumerGroupHeartbeat, member_id: str, records: list[Any]
 ) -> ConsumerMember:
     """The member that sent the heartbeat, a new one if it joins; `Refused` if its epoch or id is fenced."""
-    joins = request.member_epoch == JOIN_EPOCH
-    instance = request.group_instance_id
-    if instance is None:
-        member = member_to_join(group, member_id) if joins else known_member(group, member_id)
-        _check_epoch(member, request.member_epoch, request.owned)
+    if request.member_epoch != JOIN_EPOCH:
+        member = sender(group, member_id, request.group_instance_id)
+        check_epoch(group.kind, member, request.member_epoch, owns_only(request.owned, member.assigned))
         return member
-    known = group.static_member(instance)
-    if not joins:
-        known = owner_of_instance(known, member_id, instance)
-        _check_epoch(known, request.member_epoch, request.owned)
-        return known
+    known = group.static_member(request.group_instance_id)
     if known is None:
         return member_to_join(group, member_id)
     if known.classic is None and known.epoch != LEAVE_STATIC_EPOCH:
@@ -227,12 +226,6 @@ def member_to_join(group: ConsumerGroup, member_id: str) -> ConsumerMember:
     return group.members.get(member_id) or ConsumerMember(member_id)
 
 
-def _check_epoch(member: ConsumerMember, epoch: int, owned: Owned | None) -> None:
-    """Epoch 0 joins again."""
-    if epoch != JOIN_EPOCH:
-        check_epoch(ConsumerGroup.kind, member, epoch, owns_only(owned, member.assigned))
-
-
 def leave(shard: Shard, request: ConsumerGroupHeartbeat, reply: PendingReply) -> Write | None:
     """The member leaves; a static one may do so for a while (epoch -2) and keep its partitions."""
     group = shard.groups.get(request.group)
@@ -240,22 +233,12 @@ def leave(shard: Shard, request: ConsumerGroupHeartbeat, reply: PendingReply) ->
         raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group} not found.")
     if not isinstance(group, ConsumerGroup):
         raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group} is not a consumer group.")
-    if request.group_instance_id is None:
-        member = known_member(group, request.member_id)
-    else:
-        instance = request.group_instance_id
-        member = owner_of_instance(group.static_member(instance), request.member_id, instance)
+    member = sender(group, request.member_id, request.group_instance_id)
     response = ConsumerGroupHeartbeatResponse(NO_ERROR, request.member_id, request.member_epoch)
     if request.group_instance_id is not None and request.member_epoch == LEAVE_STATIC_EPOCH:
         record = _gone_for_a_while(group, member)
         return at_once(respond(shard, request, reply, [record], AppendCause.MEMBER_HEARTBEAT, response))
-    return fence(
-        shard,
-        group,
-        [member],
-        Cause.LEFT,
-        lambda error: None if error else shard.answer(reply, response),
-    )
+    return fence(shard, group, [member], Cause.LEFT, answering(shard, reply, response))
 
 
 def _gone_for_a_while(group: ConsumerGroup, member: ConsumerMember) -> Any:
@@ -276,17 +259,11 @@ def fence(
     becomes a classic one, if `group.consumer.migration.policy` allows it."""
     if may_downgrade_without(shard, group, members):
         return downgrade_without(shard, group, members, cause, on_written)
-    records: list[Record] = []
-    for member in members:
-        records += group.removal(member.member_id)
     regexes = _last_subscribed(group, members)
-    records += [ConsumerRegexRecord(group.name, regex, None) for regex in regexes]
     metadata_hash = shard.topics.hash_of(topics_without(group, members, regexes))
-    records.append(ConsumerEpochRecord(group.name, group.epoch + 1, metadata_hash))
-    records += group.up_to_date_without(members, group.epoch + 1, shard.config.compatibility)
-    for member in members:
-        cancel_member_timers(shard, group.name, member.member_id)
-    return write_records(shard, group.name, records, AppendCause.MEMBERS_REMOVED, on_written, cause)
+    bump: list[Record] = [ConsumerRegexRecord(group.name, regex, None) for regex in regexes]
+    bump.append(ConsumerEpochRecord(group.name, group.epoch + 1, metadata_hash))
+    return remove_members(shard, group, members, bump, cause, on_written)
 
 
 def _last_subscribed(group: ConsumerGroup, members: Sequence[ConsumerMember]) -> list[str]:

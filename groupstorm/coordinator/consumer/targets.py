@@ -16,8 +16,6 @@ from groupstorm.coordinator.changes import watch_revocation
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.member import (
     ConsumerMember,
-    ConsumerTargetEpochRecord,
-    ConsumerTargetRecord,
     Owned,
     Partitions,
     owns_any,
@@ -25,41 +23,11 @@ from groupstorm.coordinator.consumer.member import (
 from groupstorm.coordinator.consumer.subscriptions import Noticed, topics_of
 from groupstorm.coordinator.errors import CoordinatorFault
 from groupstorm.coordinator.modern.member import MemberState, state_after
+from groupstorm.coordinator.modern.subscribed import MemberTarget
 from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.javahash import JavaHashMap
 from groupstorm.turns import Turns
-
-
-class MemberTarget(NamedTuple):
-    """One member's target and the epoch for which it was computed."""
-
-    epoch: int
-    partitions: Target
-
-
-def update_target(
-    shard: Shard,
-    group: ConsumerGroup,
-    noticed: Noticed,
-    before: ConsumerMember,
-    after: ConsumerMember,
-    records: list[Record],
-) -> Turns[MemberTarget]:
-    """The member's target, computed anew if the group has changed since the last one was.
-
-    At most once per `group.consumer.assignment.interval.ms`: until then the old target counts.
-    """
-    interval_ms = shard.group_options.consumer(group.name).assignment_interval_ms
-    may_assign = interval_ms == 0 or group.may_assign(shard.now_ms, interval_ms)
-    if group.assignment_epoch >= noticed.epoch or not may_assign:
-        return MemberTarget(group.assignment_epoch, last_target(group, after))
-    targets = yield from _assign(shard, group, noticed, before, after)
-    for member_id, target in targets.items():
-        if target != group.targets.get(member_id):
-            records.append(ConsumerTargetRecord(group.name, member_id, target))
-    records.append(ConsumerTargetEpochRecord(group.name, noticed.epoch, shard.now_ms))
-    return MemberTarget(noticed.epoch, targets[after.member_id])
 
 
 def preferred_assignor(
@@ -72,15 +40,7 @@ def preferred_assignor(
     return group.preferred_assignor(before, after) or shard.config.consumer.assignors[0]
 
 
-def last_target(group: ConsumerGroup, member: ConsumerMember) -> Target:
-    """The member's present target; a static member has that of its predecessor."""
-    if member.instance is None:
-        return group.target(member.member_id)
-    predecessor = group.static_members.get(member.instance)
-    return {} if predecessor is None else group.target(predecessor)
-
-
-def _assign(
+def assign(
     shard: Shard, group: ConsumerGroup, noticed: Noticed, before: ConsumerMember, after: ConsumerMember
 ) -> Turns[dict[str, Target]]:
     """Every member's target in the order of Kafka's map; a target that stays is the same object."""

@@ -107,6 +107,20 @@ class ModernGroup(ABC, Generic[M, T]):
     def names_of(self, assigned: Any, topics: Topics) -> tuple[str, ...]:
         """The names, as Kafka prints them, of what is assigned, exists and runs."""
 
+    def static_member(self, instance: str | None) -> M | None:
+        """The member that has this instance id.
+
+        `Refused` (UNKNOWN_MEMBER_ID) if the id belonged to a member that has gone under another instance id:
+        Kafka 4.3.1 forgets only the last instance id of a member of a consumer group.
+        """
+        member_id = None if instance is None else self.static_members.get(instance)
+        if member_id is None:
+            return None
+        member = self.members.get(member_id)
+        if member is None:
+            raise Refused(Error.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of {self.name}.")
+        return member
+
     def former(self, ids: Iterable[str]) -> dict[str, ModernMember]:
         """The members among these that the group has."""
         return {one: member for one in ids if (member := self.members.get(one)) is not None}
@@ -283,6 +297,13 @@ def owner_of_instance(known: M | None, member_id: str, instance: str) -> M:
             f"Static member {member_id} with instance id {instance} was fenced by member {known.member_id}.",
         )
     return known
+
+
+def sender(group: ModernGroup[M, Any], member_id: str, instance: str | None) -> M:
+    """The member with this id, and with this instance id if it gives one; else `Refused`."""
+    if instance is None:
+        return known_member(group, member_id)
+    return owner_of_instance(group.static_member(instance), member_id, instance)
 
 
 def unreleased(owner: ModernMember, member_id: str) -> Refused:

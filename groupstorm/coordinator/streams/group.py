@@ -140,11 +140,6 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
         """The epoch of the topology; -1 if there is none."""
         return -1 if self.topology is None else self.topology.epoch
 
-    def static_member(self, instance: str | None) -> StreamsMember | None:
-        """The member that has this instance id."""
-        member_id = None if instance is None else self.static_members.get(instance)
-        return None if member_id is None else self.members.get(member_id)
-
     def target(self, member_id: str) -> Tasks:
         """The member's target; empty if it has none yet."""
         return self.targets.get(member_id) or NO_TASKS
