@@ -187,9 +187,7 @@ class _Run:
 
     def _change_topics(self, step: Mapping[str, Any]) -> None:
         """A new metadata image; offsets of removed topics go with them."""
-        removed = step.get("remove", [])
-        if not isinstance(removed, list) or not all(isinstance(topic, str) for topic in removed):
-            raise InvalidStep(f"remove: {removed!r} is no list of topics")
+        removed = Fields(step).texts("remove")
         try:
             changed = partition_counts(step.get("set", {}))
         except InputError as problem:
@@ -208,9 +206,7 @@ class _Run:
 
     def _change_group(self, step: Mapping[str, Any]) -> None:
         """The options of one group, all of them: those that are left out are the broker's again."""
-        group = step.get("group", "g")
-        if not isinstance(group, str):
-            raise InvalidStep(f"group: {group!r} is no text")
+        group = Fields(step).text("group", "g")
         options = group_options(step.get("set", {}))
         try:
             self._driver.coordinator.set_group_options(group, options)
@@ -302,10 +298,7 @@ class Administered(NamedTuple):
 
 def _end_txn(fields: Fields, driver: Driver, _config: CoordinatorConfig) -> Administered:
     producer = whole_number("producer", fields.value("producer", 1), LONG_MAX)
-    is_commit = fields.value("commit", True)
-    if not isinstance(is_commit, bool):
-        raise InvalidStep(f"commit: {is_commit!r} is neither true nor false")
-    answers = driver.end_transaction(producer, is_commit).answers
+    answers = driver.end_transaction(producer, fields.flag("commit", default=True)).answers
     return Administered({"error": NO_ERROR.name}, answers)
 
 
