@@ -12,6 +12,13 @@ from enum import IntEnum
 from typing import NamedTuple
 
 from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
+from groupstorm.coordinator.modern.config import (
+    STICKY,
+    ConsumerConfig,
+    ModernConfig,
+    ShareConfig,
+    StreamsConfig,
+)
 
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
@@ -137,52 +144,33 @@ _OFFSET_RESET = (
 )
 
 
-def _of_broker(name: str, default: int, least: int = 0) -> tuple[str, Option]:
-    return name, integer(default, least, broker=f"group.{name}")
-
-
-_OPTIONS_4_3: Mapping[str, Option] = dict(
-    (
-        _of_broker("consumer.assignment.interval.ms", 1_000),
-        _of_broker("consumer.heartbeat.interval.ms", 5_000, 1),
-        _of_broker("consumer.session.timeout.ms", 45_000, 1),
-        _of_broker("share.assignment.interval.ms", 1_000),
-        ("share.auto.offset.reset", Option(ConfigType.STRING, "latest", pattern=_OFFSET_RESET)),
-        _of_broker("share.delivery.count.limit", 5, 2),
-        _of_broker("share.heartbeat.interval.ms", 5_000, 1),
-        (
-            "share.isolation.level",
-            Option(ConfigType.STRING, "read_uncommitted", values=("read_committed", "read_uncommitted")),
-        ),
-        _of_broker("share.partition.max.record.locks", 2_000, 100),
-        _of_broker("share.record.lock.duration.ms", 30_000, 1_000),
-        ("share.renew.acknowledge.enable", flag(default=True)),
-        _of_broker("share.session.timeout.ms", 45_000, 1),
-        _of_broker("streams.assignment.interval.ms", 1_000),
-        _of_broker("streams.heartbeat.interval.ms", 5_000, 1),
-        _of_broker("streams.initial.rebalance.delay.ms", 3_000),
-        _of_broker("streams.num.standby.replicas", 0),
-        _of_broker("streams.session.timeout.ms", 45_000, 1),
-    )
-)
-
-
-_KINDS = ("consumer", "share", "streams")
+_KINDS: tuple[type[ModernConfig], ...] = (ConsumerConfig, ShareConfig, StreamsConfig)
 _TAGS = "streams.rack.aware.assignment.tags"
 _ASSIGNOR = "streams.assignor.name"
 _DEAD_LETTERS = "errors.deadletterqueue.topic.name"
 #: The task assignors of streams groups.
-_ASSIGNORS = ("sticky",)
+_ASSIGNORS = (STICKY,)
+#: The numbers that take the place of the broker's.
+_NUMBERS = {
+    name: integer(getattr(kind(), field), least, broker=f"group.{name}")
+    for kind in _KINDS
+    for field, (name, (least, _)) in zip(kind.own_numbers, kind.own_options().items(), strict=True)
+}
 #: Options that Kafka 4.4.0 takes and does not describe.
-INTERNAL_OPTIONS: Mapping[str, Option] = dict(
-    (
-        *(
-            (f"{kind}.assignor.offload.enable", flag(default=True))
-            for kind in ("consumer", "share", "streams")
-        ),
-        ("streams.acceptable.recovery.lag", long(10_000)),
-        _of_broker("streams.num.warmup.replicas", 2),
-        _of_broker("streams.task.offset.interval.ms", 60_000, 1),
+INTERNAL_OPTIONS: Mapping[str, Option] = {
+    **{f"{kind.kind}.assignor.offload.enable": flag(default=True) for kind in _KINDS},
+    "streams.acceptable.recovery.lag": long(10_000),
+    **{one: _NUMBERS[one] for one in ("streams.num.warmup.replicas", "streams.task.offset.interval.ms")},
+}
+_ISOLATION = ("read_committed", "read_uncommitted")
+_OPTIONS_4_3: Mapping[str, Option] = dict(
+    sorted(
+        {
+            **{name: option for name, option in _NUMBERS.items() if name not in INTERNAL_OPTIONS},
+            "share.auto.offset.reset": Option(ConfigType.STRING, "latest", pattern=_OFFSET_RESET),
+            "share.isolation.level": Option(ConfigType.STRING, "read_uncommitted", values=_ISOLATION),
+            "share.renew.acknowledge.enable": flag(default=True),
+        }.items()
     )
 )
 _OPTIONS_4_4: Mapping[str, Option] = {
@@ -193,6 +181,14 @@ _OPTIONS_4_4: Mapping[str, Option] = {
     _TAGS: Option(ConfigType.LIST, "", broker=f"group.{_TAGS}"),
     **INTERNAL_OPTIONS,
 }
+#: The numbers that the broker bounds, in the order in which Kafka checks them (GroupConfig.validateValues).
+_BOUNDED = (
+    *("consumer.heartbeat.interval.ms", "consumer.session.timeout.ms", "consumer.assignment.interval.ms"),
+    *("share.heartbeat.interval.ms", "share.session.timeout.ms", "share.record.lock.duration.ms"),
+    *("share.delivery.count.limit", "share.partition.max.record.locks", "share.assignment.interval.ms"),
+    *("streams.heartbeat.interval.ms", "streams.session.timeout.ms", "streams.num.standby.replicas"),
+    *("streams.assignment.interval.ms", "streams.task.offset.interval.ms", "streams.num.warmup.replicas"),
+)
 
 
 def group_options(kafka: Compatibility) -> Mapping[str, Option]:
@@ -200,30 +196,11 @@ def group_options(kafka: Compatibility) -> Mapping[str, Option]:
     return _OPTIONS_4_4 if kafka.is_4_4 else _OPTIONS_4_3
 
 
-def _bounds(config: CoordinatorConfig) -> Mapping[str, tuple[int | None, int | None]]:
-    """The least and greatest values, in the order in which Kafka checks them (GroupConfig.validateValues)."""
-    consumer, streams = config.consumer, config.streams
-    return {
-        "consumer.heartbeat.interval.ms": consumer.bounds("heartbeat_interval_ms"),
-        "consumer.session.timeout.ms": consumer.bounds("session_timeout_ms"),
-        "consumer.assignment.interval.ms": consumer.bounds("assignment_interval_ms"),
-        "share.heartbeat.interval.ms": config.share.bounds("heartbeat_interval_ms"),
-        "share.session.timeout.ms": config.share.bounds("session_timeout_ms"),
-        "share.record.lock.duration.ms": config.share.bounds("record_lock_duration_ms"),
-        "share.delivery.count.limit": config.share.bounds("delivery_count_limit"),
-        "share.partition.max.record.locks": config.share.bounds("partition_max_record_locks"),
-        "share.assignment.interval.ms": config.share.bounds("assignment_interval_ms"),
-        "streams.heartbeat.interval.ms": streams.bounds("heartbeat_interval_ms"),
-        "streams.session.timeout.ms": streams.bounds("session_timeout_ms"),
-        "streams.num.standby.replicas": streams.bounds("num_standby_replicas"),
-        "streams.assignment.interval.ms": streams.bounds("assignment_interval_ms"),
-        "streams.task.offset.interval.ms": streams.bounds("task_offset_interval_ms"),
-        "streams.num.warmup.replicas": streams.bounds("num_warmup_replicas"),
-    }
-
-
-def _check_bounds(name: str, value: int, least: int | None, most: int | None, kafka: Compatibility) -> None:
+def _check_bounds(name: str, value: int, config: CoordinatorConfig) -> None:
     """Raises ConfigError with the words of that release; 4.3.1 names the broker's setting."""
+    kafka = config.compatibility
+    kind, what = name.split(".", 1)
+    least, most = getattr(config, kind).bounds(what.replace(".", "_"))
     too_small = least is not None and value < least
     too_large = most is not None and value > most
     if not (too_small or too_large):
@@ -231,7 +208,6 @@ def _check_bounds(name: str, value: int, least: int | None, most: int | None, ka
     if kafka.is_4_4 and least is not None and most is not None:
         raise ConfigError(f"{name} must be in the range {least} to {most} inclusive.")
     side, bound, limit = ("greater", least, "min") if too_small else ("less", most, "max")
-    kind, what = name.split(".", 1)
     shown = bound if kafka.is_4_4 else f"group.{kind}.{limit}.{what.removeprefix('num.')}"
     raise ConfigError(f"{name} must be {side} than or equal to {shown}")
 
@@ -247,8 +223,7 @@ def broker_value(option: Option, config: CoordinatorConfig) -> str:
 
 def check_group(configs: Mapping[str, str], config: CoordinatorConfig) -> dict[str, str]:
     """A group's configurations, checked together. Raises ConfigError with Kafka's message."""
-    kafka = config.compatibility
-    options = group_options(kafka)
+    options = group_options(config.compatibility)
     for name in configs:
         if name not in options:
             raise ConfigError(f"Unknown group config name: {name}")
@@ -256,15 +231,15 @@ def check_group(configs: Mapping[str, str], config: CoordinatorConfig) -> dict[s
     if len(set(tags)) < len(tags):
         raise ConfigError(f"{_TAGS} must not contain duplicate tag keys.")
     checked = {name: check(options, "group", name, value) for name, value in configs.items()}
-    for name, bounds in _bounds(config).items():
+    for name in _BOUNDED:
         if name in checked:
-            _check_bounds(name, int(checked[name]), *bounds, kafka)
+            _check_bounds(name, int(checked[name]), config)
     assignor = checked.get(_ASSIGNOR, _ASSIGNORS[0])
     if assignor not in _ASSIGNORS:
         registered = f"Registered assignors are: [{', '.join(_ASSIGNORS)}]."
         raise ConfigError(f"{_ASSIGNOR} '{assignor}' is not a registered task assignor. {registered}")
     for kind in _KINDS:
-        _check_session(kind, checked, config)
+        _check_session(kind.kind, checked, config)
     if checked.get(_DEAD_LETTERS, "").startswith("__"):
         raise ConfigError(f"{_DEAD_LETTERS}: DLQ topic name must not start with '__'")
     return checked
