@@ -8,9 +8,9 @@ from groupstorm.coordinator.classic.group_records import group_record
 from groupstorm.coordinator.classic.states import COMPLETING_REBALANCE, EMPTY, PREPARING_REBALANCE, next_state
 from groupstorm.coordinator.classic.subscriptions import assigned_partitions
 from groupstorm.coordinator.effects import PendingReply, Unwritten, Write
-from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.groups import Group
-from groupstorm.coordinator.messages import JoinGroupResponse, SyncGroupResponse
+from groupstorm.coordinator.messages import JoinGroupMember, JoinGroupResponse, SyncGroupResponse
 from groupstorm.coordinator.records import AppendCause, group_append_error
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import JOIN, SESSION, SYNC
@@ -129,6 +129,15 @@ def answer_parked_join(
     if group.members.get(member_id) is member:
         group.awaiting_join -= 1
     answer_join(shard, parked, group.name, member.client_id, member_id, response)
+
+
+def of_generation(
+    group: ClassicGroup, member_id: str, leader: str, members: tuple[JoinGroupMember, ...] = ()
+) -> JoinGroupResponse:
+    """The answer to a join that gives the member the present generation."""
+    return JoinGroupResponse(
+        NO_ERROR, group.generation, member_id, leader, group.protocol_type, group.protocol, False, members
+    )
 
 
 def answer_join(

@@ -20,6 +20,7 @@ from groupstorm.coordinator.classic.changes import (
     answer_parked_sync,
     answer_sync,
     emit_member_removed,
+    of_generation,
     restart_session,
     transition,
 )
@@ -29,7 +30,7 @@ from groupstorm.coordinator.classic.states import COMPLETING_REBALANCE, EMPTY, P
 from groupstorm.coordinator.classic.subscriptions import take_subscriptions
 from groupstorm.coordinator.effects import PendingReply, Write
 from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.messages import JoinGroupResponse, SyncGroup, SyncGroupResponse
+from groupstorm.coordinator.messages import SyncGroup, SyncGroupResponse
 from groupstorm.coordinator.records import AppendCause, group_append_error
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import JOIN, SESSION, SYNC
@@ -139,17 +140,10 @@ def _next_generation(shard: Shard, group: ClassicGroup, cause: Cause, member_id:
 
 def _answer_joins(shard: Shard, group: ClassicGroup) -> None:
     """Every member gets the generation, the leader the metadata of all. Their sessions begin."""
-    generation, leader, protocol_type, protocol = (
-        group.generation,
-        group.leader or "",
-        group.protocol_type,
-        group.protocol,
-    )
+    leader = group.leader or ""
     for member_id, member in group.members.items():
         members = group.described_members() if member_id == leader else ()
-        response = JoinGroupResponse(
-            NO_ERROR, generation, member_id, leader, protocol_type, protocol, False, members
-        )
+        response = of_generation(group, member_id, leader, members)
         answer_parked_join(shard, group, member, response)
         restart_session(shard, group, member)
         member.is_new = False
@@ -204,10 +198,6 @@ def _validate(request: SyncGroup, group: ClassicGroup | None) -> Error:
         return Error.INVALID_GROUP_ID
     if group is None or group.state is EMPTY:
         return Error.UNKNOWN_MEMBER_ID
-    return _validate_member(request, group)
-
-
-def _validate_member(request: SyncGroup, group: ClassicGroup) -> Error:
     error = group.validate(request.member_id, request.group_instance_id)
     if error:
         return error

@@ -38,14 +38,8 @@ def on_session_timer(shard: Shard, group: ClassicGroup, member_id: str) -> Write
         group.remove(member_id)
         shard.emit(events.PendingMemberRemoved(group.name, member_id, Cause.SESSION_EXPIRED))
         return _complete_if_all_joined(shard, group, None)
-    member = expiring_member(group, member_id)
-    return None if member is None else _expire(shard, group, member)
-
-
-def expiring_member(group: ClassicGroup, member_id: str) -> Member | None:
-    """The member that the end of its session removes; None if it is parked or gone."""
     member = group.members.get(member_id)
-    return None if member is None or member.satisfies_heartbeat() else member
+    return None if member is None or member.satisfies_heartbeat() else _expire(shard, group, member)
 
 
 def _expire(shard: Shard, group: ClassicGroup, member: Member) -> Write | None:

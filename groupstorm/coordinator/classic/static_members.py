@@ -11,6 +11,7 @@ from groupstorm.coordinator.classic.changes import (
     answer_join,
     answer_parked_join,
     answer_parked_sync,
+    of_generation,
     restart_session,
 )
 from groupstorm.coordinator.classic.group import ClassicGroup, Member, Protocols
@@ -115,14 +116,7 @@ def _answer_replaced(
     From version 9 on a leader gets the members, whose topics it watches, and is told to skip the assignment
     (KIP-814). Before, the answer names the old id as the leader: a leader that knew would assign.
     """
-    response = JoinGroupResponse(
-        Error.NONE,
-        group.generation,
-        member.member_id,
-        old_leader or "",
-        group.protocol_type,
-        group.protocol,
-    )
+    response = of_generation(group, member.member_id, old_leader or "")
     if request.version >= _SKIP_ASSIGNMENT_SINCE:
         leads = group.leader == member.member_id
         if leads and group.state is GroupState.PREPARING_REBALANCE:
@@ -152,12 +146,6 @@ def _go_back(
         )
     )
     restart_session(shard, group, old)
-    response = JoinGroupResponse(
-        group_append_error(error),
-        group.generation,
-        NO_MEMBER_ID,
-        before.old_leader or "",
-        group.protocol_type,
-        group.protocol,
-    )
+    present = of_generation(group, NO_MEMBER_ID, before.old_leader or "")
+    response = present._replace(error=group_append_error(error))
     answer_join(shard, reply, group.name, member.client_id, before.new_id, response)

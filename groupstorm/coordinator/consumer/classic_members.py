@@ -19,7 +19,6 @@ from groupstorm.assignors.userdata import (
     UserDataError,
     decode_subscription,
 )
-from groupstorm.assignors.userdata.wire import read_int16
 from groupstorm.coordinator.changes import emit_downgraded, emit_replaced, restart_session, when_written
 from groupstorm.coordinator.classic.changes import answer_join, answer_sync
 from groupstorm.coordinator.consumer.group import NO_EPOCH, ConsumerGroup
@@ -31,8 +30,7 @@ from groupstorm.coordinator.consumer.member import (
 )
 from groupstorm.coordinator.consumer.migration import (
     downgrade,
-    encode_partitions,
-    in_hash_order,
+    encode_held,
     may_downgrade_replacing,
 )
 from groupstorm.coordinator.consumer.subscriptions import (
@@ -252,9 +250,7 @@ def sync_consumer_group(
 def _assignment(shard: Shard, member: ConsumerMember, classic: ClassicMetadata) -> bytes:
     """The member's partitions, in the version of its subscription."""
     try:
-        version, _ = read_int16(classic.protocols[0][1], 0)
-        partitions = in_hash_order({topic: list(held) for topic, held in member.assigned.items()})
-        return encode_partitions(shard, partitions, version)
+        return encode_held(shard, member.assigned, classic.protocols[0][1])
     except SchemaError as problem:
         raise CoordinatorFault(f"malformed embedded consumer protocol: {problem}") from problem
 

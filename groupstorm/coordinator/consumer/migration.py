@@ -6,7 +6,7 @@ ConsumerGroup.fromClassicGroup, ClassicGroup.fromConsumerGroup.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from groupstorm.assignors.userdata import (
@@ -259,10 +259,8 @@ def _downgraded(
         holder = one.member_id
         if joining is not None and holder == joining.member_id:
             holder = group.static_members[joining.instance or ""]
-        partitions = in_hash_order({t: list(p) for t, p in group.target(holder).items()})
         try:
-            version, _ = read_int16(one.metadata(classic.protocol), 0)
-            one.assignment = encode_partitions(shard, partitions, version)
+            one.assignment = encode_held(shard, group.target(holder), one.metadata(classic.protocol))
         except SchemaError as problem:
             raise Refused(
                 Error.GROUP_ID_NOT_FOUND, f"Cannot downgrade group {group.name}: {problem}"
@@ -270,11 +268,13 @@ def _downgraded(
     return classic
 
 
-def encode_partitions(shard: Shard, partitions: dict[UUID, list[int]], version: int) -> bytes:
-    """An assignment of the consumer protocol; topics that no longer exist are left out."""
+def encode_held(shard: Shard, held: Mapping[UUID, Iterable[int]], subscription: bytes) -> bytes:
+    """An assignment of the consumer protocol in the version of the member's subscription; topics that no
+    longer exist are left out. Raises SchemaError."""
+    version, _ = read_int16(subscription, 0)
     listed = [
         (name, number)
-        for topic, numbers in partitions.items()
+        for topic, numbers in in_hash_order({topic: list(one) for topic, one in held.items()}).items()
         if (name := shard.topics.name(topic)) is not None
         for number in numbers
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
 from groupstorm.coordinator.config_options import ConfigError, check_group
@@ -130,7 +130,7 @@ class _Run:
                 self._advance(whole_number("ms", step.get("ms"), LONG_MAX))
             elif step.get("op") == "topics":
                 self._change_topics(step)
-            elif step.get("op") in ADMIN_STEPS:
+            elif step.get("op") in ("end_txn", "check_config"):
                 self._administer(step, label)
             elif step.get("op") == "delete_groups":
                 self._delete_groups(step)
@@ -159,8 +159,16 @@ class _Run:
         self._answers += self._driver.send_step(step, self._step).answers
 
     def _administer(self, step: Mapping[str, Any], label: str) -> None:
-        own, answers = administer(step, self._driver, self._config)
-        self._answers += answers
+        """A step that is no request to the coordinator: the end of a transaction, which comes as a marker,
+        or the check that a broker makes of a group's options before it sets them."""
+        fields = Fields(step)
+        if step["op"] == "end_txn":
+            producer = whole_number("producer", fields.value("producer", 1), LONG_MAX)
+            is_commit = fields.flag("commit", default=True)
+            self._answers += self._driver.end_transaction(producer, is_commit).answers
+            own: dict[str, Any] = {"error": NO_ERROR.name}
+        else:
+            own = _check_config(fields, self._config)
         self._administered = {"kind": step["op"], **({"as": label} if "as" in step else {}), **own}
 
     def _delete_groups(self, step: Mapping[str, Any]) -> None:
@@ -289,42 +297,13 @@ def _step_of(sent: Sent) -> int:
     return cast("int", token)
 
 
-class Administered(NamedTuple):
-    """``fields``: those of the step's own answer; ``answers``: to requests that waited for it."""
-
-    fields: dict[str, Any]
-    answers: list[Answered]
-
-
-def _end_txn(fields: Fields, driver: Driver, _config: CoordinatorConfig) -> Administered:
-    producer = whole_number("producer", fields.value("producer", 1), LONG_MAX)
-    answers = driver.end_transaction(producer, fields.flag("commit", default=True)).answers
-    return Administered({"error": NO_ERROR.name}, answers)
-
-
-def _check_config(fields: Fields, _driver: Driver, config: CoordinatorConfig) -> Administered:
-    changes = {name: _option(value) for name, value in fields.table("set").items()}
-    error, message = NO_ERROR, None
+def _check_config(fields: Fields, config: CoordinatorConfig) -> dict[str, Any]:
+    changes = {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in fields.table("set").items()
+    }
     try:
         check_group(changes, config)
     except ConfigError as problem:
-        error, message = Error.INVALID_CONFIG, str(problem)
-    return Administered({"error": error.name, "message": message}, [])
-
-
-def _option(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-_STEPS: Mapping[str, Callable[[Fields, Driver, CoordinatorConfig], Administered]] = {
-    "end_txn": _end_txn,
-    "check_config": _check_config,
-}
-ADMIN_STEPS = frozenset(_STEPS)
-
-
-def administer(step: Mapping[str, Any], driver: Driver, config: CoordinatorConfig) -> Administered:
-    """Carry out a step of an administrator, ``op`` of `ADMIN_STEPS`, that is no request to the coordinator:
-    the end of a transaction, which reaches the coordinator as markers, and the check that a broker makes of a
-    group's options before it sets them. Raises InvalidStep."""
-    return _STEPS[step["op"]](Fields(step), driver, config)
+        return {"error": Error.INVALID_CONFIG.name, "message": str(problem)}
+    return {"error": NO_ERROR.name, "message": None}

@@ -199,19 +199,20 @@ def _may_own(tasks: HeldTasks, owned: Tasks | None) -> bool:
 
 def _advance(member: StreamsMember, question: Reconciliation) -> StreamsMember:
     """Keep what is in the target, give the rest up, and then take what nobody else holds."""
-    before, target = member.assigned, question.target
+    before, target, run = member.assigned, question.target, question.holders.active
     is_free = {
-        task: _is_free_as_active(member, question, task)
+        task: _is_free(member, question, task, is_run=task in run)
         for task in target.active
         if task not in before.active
     }
+    own_active = before.active if question.converts_kinds else {}
     standby_is_free = {
-        task: _is_free_as_standby(member, question, task)
+        task: _is_free(member, question, task, run.get(task) == member.process and task not in own_active)
         for task in target.standby
         if task not in before.standby
     }
     warmup_is_free = {
-        task: _is_free_as_warmup(member, question, task)
+        task: _is_free(member, question, task, is_run=run.get(task) == member.process)
         for task in target.warmup
         if task not in before.warmup
     }
@@ -252,42 +253,17 @@ def _advance(member: StreamsMember, question: Reconciliation) -> StreamsMember:
     )
 
 
-def _is_free_as_active(member: StreamsMember, question: Reconciliation, task: Task) -> bool:
-    """No process holds the task as active, and no other member of the own process holds it otherwise."""
-    return task not in question.holders.active and not (
-        _in_own_process(member, question, task, question.holders.standby, member.assigned.standby)
-        or _in_own_process(member, question, task, question.holders.warmup, member.assigned.warmup)
-    )
+def _is_free(member: StreamsMember, question: Reconciliation, task: Task, is_run: bool) -> bool:
+    """Whether the member can take the task. ``is_run``: a process that bars it has the task as active.
 
-
-def _is_free_as_standby(member: StreamsMember, question: Reconciliation, task: Task) -> bool:
-    return not (
-        _is_run_in_own_process(member, question, task)
-        or _in_own_process(member, question, task, question.holders.standby, ())
-        or _in_own_process(member, question, task, question.holders.warmup, member.assigned.warmup)
-    )
-
-
-def _is_free_as_warmup(member: StreamsMember, question: Reconciliation, task: Task) -> bool:
-    return not (
-        question.holders.active.get(task) == member.process
-        or _in_own_process(member, question, task, question.holders.standby, member.assigned.standby)
-        or _in_own_process(member, question, task, question.holders.warmup, ())
-    )
-
-
-def _is_run_in_own_process(member: StreamsMember, question: Reconciliation, task: Task) -> bool:
-    is_own = question.converts_kinds and task in member.assigned.active
-    return question.holders.active.get(task) == member.process and not is_own
-
-
-def _in_own_process(
-    member: StreamsMember,
-    question: Reconciliation,
-    task: Task,
-    holders: Mapping[Task, set[str]],
-    own: frozenset[Task] | tuple[()],
-) -> bool:
-    """Whether the own process holds the task; where kinds are converted, the member itself does not count."""
-    is_own = question.converts_kinds and task in own
-    return member.process in holders.get(task, ()) and not is_own
+    Nor may another member of the own process hold the task otherwise; where kinds are converted, the member
+    itself does not count.
+    """
+    if is_run:
+        return False
+    holders, own = question.holders, member.assigned
+    for processes, held in ((holders.standby, own.standby), (holders.warmup, own.warmup)):
+        is_own = question.converts_kinds and task in held
+        if member.process in processes.get(task, ()) and not is_own:
+            return False
+    return True
