@@ -13,8 +13,7 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import LeaveGroup, LeavingMember
 from groupstorm.coordinator.script.clients import topic_uuid
 from groupstorm.trace.events import coordinator as events
-from tests.coordinator.consumer_world import Group
-from tests.coordinator.group_state import group_state
+from tests.coordinator.consumer_world import Group, group_state
 
 T = topic_uuid("t")
 

@@ -11,8 +11,7 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
 from groupstorm.coordinator.script.clients import topic_uuid
 from groupstorm.trace.events import coordinator as events
-from tests.coordinator.consumer_world import Group
-from tests.coordinator.group_state import group_state, held_partitions
+from tests.coordinator.consumer_world import Group, group_state, held_partitions
 
 T, U = topic_uuid("t"), topic_uuid("u")
 _JOIN: dict[str, Any] = {"rebalance_timeout_ms": 10_000, "topics": ("t",), "owned": ()}

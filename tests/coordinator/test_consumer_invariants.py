@@ -16,7 +16,7 @@ from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.script.run import run_scenario
 from groupstorm.coordinator.script.scenario import read_scenario
 from tests.coordinator.checked import CheckedCoordinator, held_once
-from tests.coordinator.group_state import group_state, held_partitions
+from tests.coordinator.consumer_world import group_state, held_partitions
 from tests.oracle.running import as_line
 from tests.oracle.scripts.group_scripts import random_group_script
 

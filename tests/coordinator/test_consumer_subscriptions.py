@@ -24,8 +24,7 @@ from groupstorm.coordinator.records import immediate
 from groupstorm.coordinator.script.clients import topic_uuid
 from groupstorm.coordinator.shard import Shard
 from groupstorm.trace.events import coordinator as events
-from tests.coordinator.consumer_world import Group
-from tests.coordinator.group_state import group_state
+from tests.coordinator.consumer_world import Group, group_state
 
 
 def matching(group: Group) -> dict[str, list[str]]:
