@@ -3,9 +3,7 @@ forgotten, records fail, bad heartbeats are refused, and random scripts keep the
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -21,8 +19,6 @@ from groupstorm.coordinator.messages import (
     ListGroups,
     ListGroupsResponse,
 )
-from groupstorm.coordinator.script.run import run_scenario
-from groupstorm.coordinator.script.scenario import read_scenario
 from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.coordinator.share.member import StatePartitions
 from groupstorm.coordinator.share.messages import (
@@ -33,7 +29,7 @@ from groupstorm.coordinator.share.messages import (
 )
 from groupstorm.coordinator.share.persister import Initialization
 from groupstorm.coordinator.topics import Topic
-from tests.coordinator.checked import CheckedCoordinator
+from tests.coordinator.checked import CheckedCoordinator, coordinator_after, loaded, run_script
 from tests.coordinator.share_group import BAR, FOO, Share, random_share_script
 
 
@@ -255,17 +251,11 @@ class _Checked(CheckedCoordinator):
         assert {name: (count, 0) for name, count in counted.items()} == group.subscribed
 
 
-def _run(script: Mapping[str, Any], kafka: Compatibility, **options: Any) -> list[dict[str, Any]]:
-    answer = run_scenario(read_scenario(json.dumps(script), "x"), changes=True, kafka=kafka, **options)
-    assert "failed" not in answer
-    return list(answer["events"])
-
-
 @pytest.mark.parametrize("kafka", [Compatibility.KAFKA_4_4_0, Compatibility.KAFKA_4_3_1])
 def test_random_scripts_keep_the_rules_and_give_all_initialised_partitions(kafka: Compatibility) -> None:
     complete = shared = 0
     for number in range(15):
-        for event in _run(random_share_script(number), kafka, coordinator=_Checked):
+        for event in run_script(random_share_script(number), kafka, coordinator=_Checked):
             group = event["groups"].get("g") if event["kind"] == "state" else None
             if group is None or not group["members"] or group["epoch"] != group["assignment_epoch"]:
                 continue
@@ -282,27 +272,17 @@ def test_random_scripts_keep_the_rules_and_give_all_initialised_partitions(kafka
 
 def test_another_coordinator_loads_the_group_that_was_written() -> None:
     for number in range(12):
-        made: list[GroupCoordinator] = []
-
-        def keep(*arguments: Any, made: list[GroupCoordinator] = made, **options: Any) -> GroupCoordinator:
-            made.append(GroupCoordinator(*arguments, **options))
-            return made[-1]
-
-        _run(random_share_script(number), Compatibility.KAFKA_4_4_0, coordinator=keep)
-        group = made[0].group("g")
-        other = GroupCoordinator(CoordinatorConfig(), member_ids=str, whole_records=True)
-        other.load(made[0].snapshot(), 0)
-        loaded = other.group("g")
-        assert isinstance(group, ShareGroup)
-        assert isinstance(loaded, ShareGroup)
-        assert (loaded.epoch, loaded.metadata_hash) == (group.epoch, group.metadata_hash)
-        assert loaded.assignment_epoch == group.assignment_epoch
-        assert loaded.state_partitions == group.state_partitions
-        assert dict(loaded.members.items()) == dict(group.members.items())
-        assert dict(loaded.targets.items()) == dict(group.targets.items())
-        assert loaded.subscribed == group.subscribed
+        coordinator = coordinator_after(random_share_script(number))
+        other = loaded(coordinator.snapshot())
+        before, after = coordinator.group("g"), other.group("g")
+        assert isinstance(before, ShareGroup)
+        assert isinstance(after, ShareGroup)
+        for what in ("epoch", "metadata_hash", "assignment_epoch", "state_partitions", "subscribed"):
+            assert getattr(after, what) == getattr(before, what)
+        assert dict(after.members.items()) == dict(before.members.items())
+        assert dict(after.targets.items()) == dict(before.targets.items())
         other.fire(45_000)
-        assert not loaded.members
+        assert not after.members
 
 
 @pytest.mark.parametrize(
@@ -320,7 +300,7 @@ def test_another_coordinator_loads_the_group_that_was_written() -> None:
 def test_a_step_that_is_no_request_is_invalid_and_the_script_goes_on(step: dict[str, Any]) -> None:
     join = {"op": "shb", "epoch": 0, "member": "a", "topics": ["foo"]}
     script = {"id": "x", "config": {}, "steps": [{**join, **step}, join]}
-    events = _run(script, Compatibility.KAFKA_4_4_0)
+    events = run_script(script)
     assert [event["kind"] for event in events if event["kind"] != "state"] == ["invalid", "shb"]
 
 
@@ -335,7 +315,7 @@ def test_groups_of_one_deletion_wait_for_the_persister_of_a_share_group() -> Non
         {"op": "delete_groups", "groups": ["h", "g"], "persister": "lost"},
         {"op": "delete_groups", "groups": ["h", "g"]},
     ]
-    events = _run({"id": "x", "config": {"topics": {"foo": 1}}, "steps": steps}, Compatibility.KAFKA_4_4_0)
+    events = run_script({"id": "x", "config": {"topics": {"foo": 1}}, "steps": steps})
     answers = [event for event in events if event["kind"] in ("delete_groups", "pending")]
     assert [(event["step"], event.get("groups")) for event in answers] == [
         (5, [["g", "NONE"], ["h", "NONE"]]),

@@ -33,7 +33,8 @@ from groupstorm.coordinator.streams.topology import (
 )
 from groupstorm.coordinator.topics import Topic, Topics
 from groupstorm.turns import at_once
-from tests.coordinator.streams_scripts import NOTHING, OWNED, TOPOLOGY, run_streams
+from tests.coordinator.checked import run_script
+from tests.coordinator.streams_scripts import NOTHING, OWNED, TOPOLOGY
 
 
 def test_a_step_reloads_the_records_and_nothing_else() -> None:
@@ -56,11 +57,7 @@ def test_a_step_reloads_the_records_and_nothing_else() -> None:
         },
         "steps": [join | {"topology": "T"}, beat, {"op": "reload"}, {"op": "advance", "ms": 60_000}],
     }
-    states = [
-        event["groups"]["g"]
-        for event in run_streams(script, Compatibility.KAFKA_4_4_0)
-        if event["kind"] == "state"
-    ]
+    states = [event["groups"]["g"] for event in run_script(script) if event["kind"] == "state"]
     before, after, expired = states[-3:]
     assert (before["shutdown"], before["members"][0]["task_offsets"]) == ("A", {"0": {"0": 5}})
     del before["members"][0]["task_offsets"]
@@ -127,7 +124,7 @@ def test_a_failed_write_and_a_reload_bring_back_a_group_that_a_classic_join_remo
             last,
         ],
     }
-    events = run_streams(script, Compatibility.KAFKA_4_4_0)
+    events = run_script(script)
     states = {event["step"]: event["groups"] for event in events if event["kind"] == "state"}
     assert states[2] == {}
     configured = {} if last is _FAILING else {"configured": None}
@@ -174,7 +171,7 @@ def test_a_reload_ends_the_initial_delay_of_a_group_whose_creation_failed() -> N
     ]
     topology = {"epoch": 1, "subtopologies": [{"id": "0", "sources": ["in"]}]}
     script = {"id": "delay", "config": {"topics": {"in": 1}, "topologies": {"T": topology}}, "steps": steps}
-    lines = run_streams(script, Compatibility.KAFKA_4_4_0)
+    lines = run_script(script)
     assert next(line["t"] for line in lines if line["step"] == 5 and line["kind"] == "state") == 3001
 
 
