@@ -115,8 +115,6 @@ class Write:
 class PendingWrites:
     """The writes under way, by group and in their order."""
 
-    __slots__ = ("_by_group", "_names", "_numbers", "created")
-
     def __init__(self) -> None:
         self._by_group: dict[str, list[Write]] = {}
         self._names = 0

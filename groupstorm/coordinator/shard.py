@@ -48,36 +48,6 @@ class Wings(NamedTuple):
 class Shard:
     """State and effects; `GroupCoordinator` sets ``now_ms`` with every call."""
 
-    __slots__ = (
-        "_events",
-        "_replies",
-        "append",
-        "background",
-        "carry_out",
-        "config",
-        "description_plugin",
-        "description_waits",
-        "group_options",
-        "groups",
-        "may_match",
-        "member_ids",
-        "misfits",
-        "now_ms",
-        "offsets",
-        "pending_offsets",
-        "persister",
-        "records",
-        "since_written",
-        "still_read",
-        "timers",
-        "topics",
-        "whole_records",
-        "wings",
-        "writes",
-        "written",
-        "written_entries",
-    )
-
     def __init__(
         self,
         config: CoordinatorConfig,

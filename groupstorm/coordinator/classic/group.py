@@ -84,27 +84,6 @@ class Member:
 class ClassicGroup:
     """The state of one group, and what can be read from it directly."""
 
-    __slots__ = (
-        "awaiting_join",
-        "committed",
-        "generation",
-        "leader",
-        "members",
-        "name",
-        "new_member_added",
-        "pending_members",
-        "pending_sync",
-        "preferences",
-        "previous_state",
-        "protocol",
-        "protocol_type",
-        "state",
-        "state_since_ms",
-        "static_members",
-        "subscriptions",
-        "supported",
-    )
-
     kind: ClassVar[GroupType] = GroupType.CLASSIC
 
     def __init__(self, name: str) -> None:

@@ -94,19 +94,6 @@ def is_homogeneous(regexes: dict[str, int], topics: SubscribedTopics, members: i
 class ConsumerGroup(SubscribedGroup[ConsumerMember]):
     """The state of one group, and what can be read from it directly."""
 
-    __slots__ = (
-        "_assignors",
-        "_classic_protocols",
-        "_counted",
-        "_is_homogeneous",
-        "_stable_at",
-        "classic_members",
-        "frees_instances",
-        "partition_epochs",
-        "regexes",
-        "resolved",
-    )
-
     kind = GroupType.CONSUMER
     types = WingTypes(
         ConsumerMember,

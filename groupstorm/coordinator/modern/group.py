@@ -37,17 +37,6 @@ _NO_TARGET = -1
 class ModernGroup(ABC, Generic[M, T]):
     """The state of one group. ``M``: its members, ``T``: the target of one."""
 
-    __slots__ = (
-        "assignment_epoch",
-        "assignment_ms",
-        "committed",
-        "members",
-        "name",
-        "static_members",
-        "targets",
-        "undo",
-    )
-
     kind: ClassVar[GroupType]
     types: ClassVar[WingTypes]
     #: Whether offsets can be committed to the group. Only such a group expires.

@@ -45,8 +45,6 @@ class ShareGroupState(StrEnum):
 class ShareGroup(SubscribedGroup[ShareMember]):
     """The state of one group, and what can be read from it directly."""
 
-    __slots__ = ("asked_at_ms", "state_partitions", "to_initialize")
-
     kind = GroupType.SHARE
     keeps_offsets = False
     types = WingTypes(
