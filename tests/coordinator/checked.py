@@ -1,4 +1,4 @@
-"""Runs scripts on a coordinator whose groups are checked after every call, or that is looked at afterwards."""
+"""Runs scripts on a coordinator whose groups are checked after every call, or that is looked at later."""
 
 from __future__ import annotations
 

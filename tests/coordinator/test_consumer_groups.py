@@ -8,10 +8,8 @@ from uuid import UUID
 import pytest
 
 from groupstorm.coordinator.config import CoordinatorConfig
-from groupstorm.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState
 from groupstorm.coordinator.consumer.member import (
     ConsumerCurrentRecord,
-    ConsumerMember,
     ConsumerMemberRecord,
     CurrentAssignment,
 )
@@ -151,20 +149,6 @@ def test_a_round_of_nobody_is_upgraded_with_its_generation() -> None:
     assert group.group.epoch == 2
 
 
-def test_group_options_hold_for_one_group_within_the_brokers_bounds() -> None:
-    group = Group()
-    coordinator = group.driver.coordinator
-    coordinator.set_group_options(
-        "g", {"consumer.heartbeat.interval.ms": 7_000, "consumer.session.timeout.ms": 90_000}
-    )
-    assert group.join("a").heartbeat_interval_ms == 7_000
-    assert group.join("a", group="h").heartbeat_interval_ms == 5_000
-    group.advance(59_999)
-    assert "a" in group.group.members
-    group.advance(1)
-    assert "a" not in group.group.members
-
-
 def test_an_unknown_owned_topic_fences_nobody_but_its_owner() -> None:
     """Bad input leaves the group as it was."""
     group = Group()
@@ -239,19 +223,6 @@ def test_a_member_of_an_old_client_gets_a_uuid_as_kafka_prints_it(
 
 
 # members
-
-
-@pytest.mark.parametrize("state", MemberState)
-@pytest.mark.parametrize("epoch", [1, 2, 3])
-def test_a_stable_member_of_the_targets_epoch_makes_a_stable_group(state: MemberState, epoch: int) -> None:
-    group = ConsumerGroup("g")
-    group.set_epoch(2, 7)
-    group.set_assignment_epoch(2, 0)
-    member = ConsumerMember("a", epoch=epoch, state=state)
-    group.set_member("a", member)
-    is_stable = (state, epoch) == (MemberState.STABLE, 2)
-    assert member.is_reconciled_to(2) is is_stable
-    assert group.state is (ConsumerGroupState.STABLE if is_stable else ConsumerGroupState.RECONCILING)
 
 
 def test_a_member_of_which_only_the_assignment_is_in_the_log_has_kafkas_defaults() -> None:

@@ -119,16 +119,6 @@ def test_failed_write_puts_the_old_id_back() -> None:
     assert world.heartbeat("m1", instance="i1") is Error.NONE
 
 
-def test_while_the_write_is_under_way_the_answer_waits() -> None:
-    world = _static()
-    world.append_delay_ms = 25
-    token = world.join(instance="i2", version=9)
-    world.advance(24)
-    assert world.error(token) is None
-    world.advance(1)
-    assert world.error(token) is Error.NONE
-
-
 def test_a_rebalance_in_the_meantime_answers_it_and_the_write_comes_too_late() -> None:
     world = _static()
     world.append_delay_ms = 25
