@@ -15,15 +15,15 @@ from groupstorm.broker.log.partition import LogState
 from groupstorm.broker.log.producers import AbortedTransaction
 from groupstorm.broker.quotas import Entity
 from groupstorm.broker.security.users import Credential
-from groupstorm.coordinator.consumer.records import ConsumerRecord
+from groupstorm.coordinator.consumer.member import ConsumerRecord
 from groupstorm.coordinator.records import (
     GroupMetadataRecord,
     GroupTombstone,
     OffsetCommitRecord,
     TransactionEndRecord,
 )
-from groupstorm.coordinator.share.records import ShareRecord
-from groupstorm.coordinator.streams.records import StreamsRecord
+from groupstorm.coordinator.share.member import ShareRecord
+from groupstorm.coordinator.streams.member import StreamsRecord
 from groupstorm.share_records.ports import StateBatch
 
 

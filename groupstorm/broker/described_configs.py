@@ -16,8 +16,15 @@ from typing import Any, Final, NamedTuple
 from groupstorm.broker.config import INT32_MAX, INT64_MAX, OPTIONS, BrokerConfig, shown
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS
 from groupstorm.coordinator.config import CoordinatorConfig
-from groupstorm.coordinator.config_options import ConfigType, Option, integer, long
-from groupstorm.coordinator.group_configs import INTERNAL_OPTIONS, broker_value, group_options
+from groupstorm.coordinator.config_options import (
+    INTERNAL_OPTIONS,
+    ConfigType,
+    Option,
+    broker_value,
+    group_options,
+    integer,
+    long,
+)
 from groupstorm.coordinator.modern.config import ModernConfig
 
 _DOCUMENTATION: Final = "https://kafka.apache.org/44/documentation.html"

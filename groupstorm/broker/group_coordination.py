@@ -20,8 +20,8 @@ from groupstorm.broker.requests import Unfinished
 from groupstorm.broker.state import BrokerState
 from groupstorm.broker.transactions import Marker
 from groupstorm.coordinator.effects import Effects
-from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.failures import error_response
 from groupstorm.coordinator.messages import (
     GroupRequest,
     JoinGroup,

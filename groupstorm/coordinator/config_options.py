@@ -1,6 +1,7 @@
-"""The configurations that resources have: types, bounds, and the check of one value with Kafka's message.
+"""The configurations that resources have: types, bounds, the check of one value with Kafka's message, and
+those of groups of the newer protocols.
 
-Source: ConfigDef.
+Source: ConfigDef, GroupConfig.
 """
 
 from __future__ import annotations
@@ -9,6 +10,15 @@ import re
 from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import NamedTuple
+
+from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
+from groupstorm.coordinator.modern.config import (
+    STICKY,
+    ConsumerConfig,
+    ModernConfig,
+    ShareConfig,
+    StreamsConfig,
+)
 
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
@@ -125,3 +135,123 @@ _PROBLEMS: Mapping[ConfigType, Callable[[Option, str, str], str | None]] = {
     ConfigType.LONG: _of_number,
     ConfigType.DOUBLE: _of_number,
 }
+
+
+#: ShareGroupAutoOffsetResetStrategy; Java's `Duration` without a sign.
+_OFFSET_RESET = (
+    re.compile(r"earliest|latest|by_duration:(?i:P(?=.)(\d+D)?(T(?=.)(\d+H)?(\d+M)?(\d+(\.\d{0,9})?S)?)?)"),
+    "either 'earliest', 'latest' or of the format 'by_duration:<PnDTnHnMn.nS>'.",
+)
+
+
+_KINDS: tuple[type[ModernConfig], ...] = (ConsumerConfig, ShareConfig, StreamsConfig)
+_TAGS = "streams.rack.aware.assignment.tags"
+_ASSIGNOR = "streams.assignor.name"
+_DEAD_LETTERS = "errors.deadletterqueue.topic.name"
+#: The task assignors of streams groups.
+_ASSIGNORS = (STICKY,)
+#: The numbers that take the place of the broker's.
+_NUMBERS = {
+    name: integer(getattr(kind(), field), least, broker=f"group.{name}")
+    for kind in _KINDS
+    for field, (name, (least, _)) in zip(kind.own_numbers, kind.own_options().items(), strict=True)
+}
+#: Options that Kafka 4.4.0 takes and does not describe.
+INTERNAL_OPTIONS: Mapping[str, Option] = {
+    **{f"{kind.kind}.assignor.offload.enable": flag(default=True) for kind in _KINDS},
+    "streams.acceptable.recovery.lag": long(10_000),
+    **{one: _NUMBERS[one] for one in ("streams.num.warmup.replicas", "streams.task.offset.interval.ms")},
+}
+_ISOLATION = ("read_committed", "read_uncommitted")
+_OPTIONS_4_3: Mapping[str, Option] = dict(
+    sorted(
+        {
+            **{name: option for name, option in _NUMBERS.items() if name not in INTERNAL_OPTIONS},
+            "share.auto.offset.reset": Option(ConfigType.STRING, "latest", pattern=_OFFSET_RESET),
+            "share.isolation.level": Option(ConfigType.STRING, "read_uncommitted", values=_ISOLATION),
+            "share.renew.acknowledge.enable": flag(default=True),
+        }.items()
+    )
+)
+_OPTIONS_4_4: Mapping[str, Option] = {
+    **_OPTIONS_4_3,
+    "errors.deadletterqueue.copy.record.enable": flag(default=False),
+    _DEAD_LETTERS: Option(ConfigType.STRING, ""),
+    _ASSIGNOR: Option(ConfigType.STRING, _ASSIGNORS[0], broker="group.streams.assignors"),
+    _TAGS: Option(ConfigType.LIST, "", broker=f"group.{_TAGS}"),
+    **INTERNAL_OPTIONS,
+}
+#: The numbers that the broker bounds, in the order in which Kafka checks them (GroupConfig.validateValues).
+_BOUNDED = (
+    *("consumer.heartbeat.interval.ms", "consumer.session.timeout.ms", "consumer.assignment.interval.ms"),
+    *("share.heartbeat.interval.ms", "share.session.timeout.ms", "share.record.lock.duration.ms"),
+    *("share.delivery.count.limit", "share.partition.max.record.locks", "share.assignment.interval.ms"),
+    *("streams.heartbeat.interval.ms", "streams.session.timeout.ms", "streams.num.standby.replicas"),
+    *("streams.assignment.interval.ms", "streams.task.offset.interval.ms", "streams.num.warmup.replicas"),
+)
+
+
+def group_options(kafka: Compatibility) -> Mapping[str, Option]:
+    """The options that a group may have of its own."""
+    return _OPTIONS_4_4 if kafka.is_4_4 else _OPTIONS_4_3
+
+
+def _check_bounds(name: str, value: int, config: CoordinatorConfig) -> None:
+    """Raises ConfigError with the words of that release; 4.3.1 names the broker's setting."""
+    kafka = config.compatibility
+    kind, what = name.split(".", 1)
+    least, most = getattr(config, kind).bounds(what.replace(".", "_"))
+    too_small = least is not None and value < least
+    too_large = most is not None and value > most
+    if not (too_small or too_large):
+        return
+    if kafka.is_4_4 and least is not None and most is not None:
+        raise ConfigError(f"{name} must be in the range {least} to {most} inclusive.")
+    side, bound, limit = ("greater", least, "min") if too_small else ("less", most, "max")
+    shown = bound if kafka.is_4_4 else f"group.{kind}.{limit}.{what.removeprefix('num.')}"
+    raise ConfigError(f"{name} must be {side} than or equal to {shown}")
+
+
+def broker_value(option: Option, config: CoordinatorConfig) -> str:
+    """The value of an option that a group does not have of its own."""
+    kind, _, what = (option.broker or "").removeprefix("group.").partition(".")
+    own = getattr(getattr(config, kind, None), what.replace(".", "_"), None)
+    if isinstance(own, tuple):
+        return ",".join(own)
+    return option.default if own is None else str(own)
+
+
+def check_group(configs: Mapping[str, str], config: CoordinatorConfig) -> dict[str, str]:
+    """A group's configurations, checked together. Raises ConfigError with Kafka's message."""
+    options = group_options(config.compatibility)
+    for name in configs:
+        if name not in options:
+            raise ConfigError(f"Unknown group config name: {name}")
+    tags = [tag.strip() for tag in configs.get(_TAGS, "").split(",")]
+    if len(set(tags)) < len(tags):
+        raise ConfigError(f"{_TAGS} must not contain duplicate tag keys.")
+    checked = {name: check(options, "group", name, value) for name, value in configs.items()}
+    for name in _BOUNDED:
+        if name in checked:
+            _check_bounds(name, int(checked[name]), config)
+    assignor = checked.get(_ASSIGNOR, _ASSIGNORS[0])
+    if assignor not in _ASSIGNORS:
+        registered = f"Registered assignors are: [{', '.join(_ASSIGNORS)}]."
+        raise ConfigError(f"{_ASSIGNOR} '{assignor}' is not a registered task assignor. {registered}")
+    for kind in _KINDS:
+        _check_session(kind.kind, checked, config)
+    if checked.get(_DEAD_LETTERS, "").startswith("__"):
+        raise ConfigError(f"{_DEAD_LETTERS}: DLQ topic name must not start with '__'")
+    return checked
+
+
+def _check_session(kind: str, checked: Mapping[str, str], config: CoordinatorConfig) -> None:
+    """Kafka 4.4.0 compares the two only if the group has one of them."""
+    session, interval = f"{kind}.session.timeout.ms", f"{kind}.heartbeat.interval.ms"
+    if config.compatibility.is_4_4 and session not in checked and interval not in checked:
+        return
+    values = [
+        int(checked.get(name) or broker_value(_OPTIONS_4_3[name], config)) for name in (session, interval)
+    ]
+    if values[0] <= values[1]:
+        raise ConfigError(f"{session} must be greater than {interval}")

@@ -19,15 +19,13 @@ from typing import Any, Final, cast
 from uuid import UUID
 
 from groupstorm.coordinator.changes import MEMBER_TIMERS
-from groupstorm.coordinator.classic.descriptions import handle_describe
+from groupstorm.coordinator.classic.changes import answer_join, answer_sync
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.classic.rebalances import on_join_timer, on_sync_timer
-from groupstorm.coordinator.classic.replies import answer_join, answer_sync
 from groupstorm.coordinator.classic.sessions import on_session_timer
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup
-from groupstorm.coordinator.consumer.heartbeats import handle_consumer_heartbeat
-from groupstorm.coordinator.consumer.membership import on_member_timer
+from groupstorm.coordinator.consumer.heartbeats import handle_consumer_heartbeat, on_member_timer
 from groupstorm.coordinator.deletions import (
     delete_topics,
     handle_delete_group,
@@ -36,18 +34,17 @@ from groupstorm.coordinator.deletions import (
     schedule_expiration,
 )
 from groupstorm.coordinator.descriptions import (
+    handle_describe,
     handle_describe_consumer_group,
     handle_describe_share_group,
     handle_describe_streams_group,
     handle_list,
 )
-from groupstorm.coordinator.dispatch import handle_heartbeat, handle_join, handle_leave, handle_sync
-from groupstorm.coordinator.effects import Effects, PendingReply
-from groupstorm.coordinator.error_responses import error_response
+from groupstorm.coordinator.dispatch import WINGS, handle_heartbeat, handle_join, handle_leave, handle_sync
+from groupstorm.coordinator.effects import Effects, PendingReply, Write
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.failures import attempt, broken_off
+from groupstorm.coordinator.failures import attempt, broken_off, error_response
 from groupstorm.coordinator.groups import Group
-from groupstorm.coordinator.kinds import WINGS
 from groupstorm.coordinator.loading import load, move, snapshot, unload
 from groupstorm.coordinator.long_work import LongWork
 from groupstorm.coordinator.messages import (
@@ -76,7 +73,6 @@ from groupstorm.coordinator.offset_requests import (
     handle_fetch,
     handle_txn_commit,
 )
-from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendPolicy, Record, immediate, operation_error
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.share.group import ShareGroup
@@ -88,13 +84,13 @@ from groupstorm.coordinator.share.messages import (
     ListSharePartitions,
     ShareGroupHeartbeat,
 )
-from groupstorm.coordinator.share.offsets import (
+from groupstorm.coordinator.share.persister import Persister
+from groupstorm.coordinator.share.state_partitions import (
+    forget_topics,
     handle_alter_share_offsets,
     handle_delete_share_offsets,
     handle_list_share_partitions,
 )
-from groupstorm.coordinator.share.persister import Persister
-from groupstorm.coordinator.share.state_partitions import forget_topics
 from groupstorm.coordinator.streams.description_plugin import DescriptionPlugin
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.heartbeats import handle_streams_heartbeat

@@ -11,17 +11,11 @@ from functools import partial
 
 from groupstorm.coordinator.classic.changes import delete_group
 from groupstorm.coordinator.classic.group import ClassicGroup
-from groupstorm.coordinator.classic.offset_rules import (
-    BaseTime,
-    expiration_base_time,
-    validate_delete_group,
-    validate_offset_delete,
-)
 from groupstorm.coordinator.classic.states import EMPTY
-from groupstorm.coordinator.classic.subscriptions import is_subscribed_to
+from groupstorm.coordinator.classic.subscriptions import CONSUMER_PROTOCOL_TYPE, is_subscribed_to
 from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.dispatch import ending_of
-from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.effects import Completion, PendingReply, Write
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import attempt
 from groupstorm.coordinator.groups import Group
@@ -32,8 +26,8 @@ from groupstorm.coordinator.messages import (
     OffsetDeleteResponse,
 )
 from groupstorm.coordinator.modern.group import ModernGroup
+from groupstorm.coordinator.offset_rules import expiration_base_time
 from groupstorm.coordinator.offsets import StoredOffset
-from groupstorm.coordinator.pending_writes import Completion, Write
 from groupstorm.coordinator.records import AppendCause, OffsetCommitRecord, Record, operation_error
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.share.group import ShareGroup
@@ -77,8 +71,9 @@ def _check_offset_delete(request: OffsetDelete, group: Group | None) -> Error:
         return Error.INVALID_GROUP_ID
     if group is None:
         return Error.GROUP_ID_NOT_FOUND
-    if isinstance(group, ClassicGroup):
-        return validate_offset_delete(group)
+    if isinstance(group, ClassicGroup):  # its members' subscriptions have to be readable
+        is_unknown = group.state is not EMPTY and group.protocol_type != CONSUMER_PROTOCOL_TYPE
+        return Error.NON_EMPTY_GROUP if is_unknown else Error.NONE
     return Error.GROUP_ID_NOT_FOUND if isinstance(group, ShareGroup) else Error.NONE
 
 
@@ -119,13 +114,8 @@ def _forgetting(
 def handle_delete_group(shard: Shard, request: DeleteGroup, reply: PendingReply) -> Write | None:
     """Delete an empty group with all its offsets."""
     group = shard.groups.get(request.group)
-    if isinstance(group, ClassicGroup):
-        error = validate_delete_group(group)
-    elif group is None:
-        error = Error.GROUP_ID_NOT_FOUND
-    else:
-        error = Error.NON_EMPTY_GROUP if group.members else Error.NONE
-    if error or group is None:
+    if group is None or not _is_empty(group):
+        error = Error.GROUP_ID_NOT_FOUND if group is None else Error.NON_EMPTY_GROUP
         shard.answer(reply, DeleteGroupResponse(error))
         return None
     go_on = partial(_delete_group, shard, group, reply)
@@ -211,9 +201,7 @@ def _expire(shard: Shard, name: str) -> Write | None:
 def _expired_offsets(shard: Shard, group: Group) -> tuple[list[_Partition], bool]:
     """The expired offsets, and whether they are all (OffsetMetadataManager.cleanupExpiredOffsets)."""
     compatibility = shard.config.compatibility
-    base_time_ms: BaseTime | None = _commit_time
-    if isinstance(group, ClassicGroup):
-        base_time_ms = expiration_base_time(group, compatibility)
+    base_time_ms = expiration_base_time(group, compatibility)
     if base_time_ms is None:
         return [], False
     expired, all_expired = [], True
@@ -227,11 +215,6 @@ def _expired_offsets(shard: Shard, group: Group) -> tuple[list[_Partition], bool
         else:
             all_expired = False
     return expired, all_expired
-
-
-def _commit_time(stored: StoredOffset) -> int:
-    """In a consumer group an offset of a topic that nobody reads ages since its commit."""
-    return stored.committed_at_ms
 
 
 def _is_over(shard: Shard, stored: StoredOffset, base_ms: int) -> bool:

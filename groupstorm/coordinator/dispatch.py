@@ -1,14 +1,17 @@
-"""Requests that every kind of group answers in its own way: which wing gets them.
+"""The one table of the kinds of group, and the requests that every kind answers in its own way: which wing
+gets them.
 
 Kafka: GroupMetadataManager.classicGroupJoin, classicGroupSync, classicGroupHeartbeat, classicGroupLeave.
 """
 
 from __future__ import annotations
 
+from typing import get_args
+
 from groupstorm.coordinator.changes import restore
-from groupstorm.coordinator.classic import heartbeats, joins, leaves, syncs
+from groupstorm.coordinator.classic import joins, rebalances, sessions
+from groupstorm.coordinator.classic.changes import answer_join, rescue
 from groupstorm.coordinator.classic.group import ClassicGroup
-from groupstorm.coordinator.classic.replies import answer_join
 from groupstorm.coordinator.consumer.classic_members import (
     heartbeat_in_consumer_group,
     join_consumer_group,
@@ -16,16 +19,18 @@ from groupstorm.coordinator.consumer.classic_members import (
     sync_consumer_group,
 )
 from groupstorm.coordinator.consumer.group import ConsumerGroup
-from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.consumer.member import ConsumerRecord
+from groupstorm.coordinator.effects import PendingReply, Unwritten, Write
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.messages import Heartbeat, JoinGroup, JoinGroupResponse, LeaveGroup, SyncGroup
 from groupstorm.coordinator.modern.group import ModernGroup
-from groupstorm.coordinator.pending_writes import Unwritten, Write
 from groupstorm.coordinator.records import GroupTombstone, Record
-from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.shard import Shard, Wings
 from groupstorm.coordinator.share.group import ShareGroup
+from groupstorm.coordinator.share.member import ShareRecord
 from groupstorm.coordinator.streams.group import StreamsGroup
+from groupstorm.coordinator.streams.member import StreamsRecord
 from groupstorm.coordinator.streams.topology_descriptions import (
     UNCERTAIN,
     forget_description,
@@ -108,7 +113,7 @@ def handle_sync(shard: Shard, request: SyncGroup, reply: PendingReply) -> Write 
     group = shard.groups.get(request.group)
     if isinstance(group, ConsumerGroup) and group.members:
         return sync_consumer_group(shard, request, reply, group)
-    return syncs.handle_sync(shard, request, reply)
+    return rebalances.handle_sync(shard, request, reply)
 
 
 def handle_heartbeat(shard: Shard, request: Heartbeat, reply: PendingReply) -> None:
@@ -117,7 +122,7 @@ def handle_heartbeat(shard: Shard, request: Heartbeat, reply: PendingReply) -> N
     if isinstance(group, ConsumerGroup):
         heartbeat_in_consumer_group(shard, request, reply, group)
     else:
-        heartbeats.handle_heartbeat(shard, request, reply)
+        sessions.handle_heartbeat(shard, request, reply)
 
 
 def handle_leave(shard: Shard, request: LeaveGroup, reply: PendingReply) -> Write | None:
@@ -125,4 +130,14 @@ def handle_leave(shard: Shard, request: LeaveGroup, reply: PendingReply) -> Writ
     group = shard.groups.get(request.group)
     if isinstance(group, ConsumerGroup):
         return leave_consumer_group(shard, request, reply, group)
-    return leaves.handle_leave(shard, request, reply)
+    return sessions.handle_leave(shard, request, reply)
+
+
+WINGS = Wings(
+    {
+        **dict.fromkeys(get_args(ConsumerRecord), ConsumerGroup),
+        **dict.fromkeys(get_args(StreamsRecord), StreamsGroup),
+        **dict.fromkeys(get_args(ShareRecord), ShareGroup),
+    },
+    rescue,
+)

@@ -13,15 +13,15 @@ from groupstorm.coordinator.classic.changes import answer_all_parked, delete_gro
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.classic.group_records import restored_group, simple_group
 from groupstorm.coordinator.classic.rebalances import prepare_rebalance
+from groupstorm.coordinator.effects import Write
 from groupstorm.coordinator.errors import CoordinatorFault, Error
 from groupstorm.coordinator.failures import attempt
 from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.modern.member import UNREVOKED
-from groupstorm.coordinator.modern.records import EntryRecord
 from groupstorm.coordinator.offset_requests import apply_transaction_end
 from groupstorm.coordinator.offsets import StoredOffset
-from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import (
+    EntryRecord,
     GroupMetadataRecord,
     GroupTombstone,
     OffsetCommitRecord,

@@ -7,9 +7,8 @@ from collections import deque
 
 from groupstorm.coordinator.consumer.regexes import resolve
 from groupstorm.coordinator.consumer.subscriptions import write_resolved
-from groupstorm.coordinator.effects import Effects
+from groupstorm.coordinator.effects import Effects, Unwritten, Write
 from groupstorm.coordinator.failures import broken_off
-from groupstorm.coordinator.pending_writes import Unwritten, Write
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.writes import submit
 from groupstorm.turns import Turns, at_once

@@ -17,11 +17,10 @@ from typing import Any, Final, cast
 
 from groupstorm.coordinator.classic.changes import create_group, restart_session
 from groupstorm.coordinator.classic.group import ClassicGroup
-from groupstorm.coordinator.classic.offset_rules import validate_commit, validate_txn_commit
 from groupstorm.coordinator.classic.states import PREPARING_REBALANCE, STABLE
-from groupstorm.coordinator.effects import PendingReply
-from groupstorm.coordinator.error_responses import error_response
+from groupstorm.coordinator.effects import PendingReply, Write
 from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.failures import error_response
 from groupstorm.coordinator.messages import (
     CommittedOffset,
     OffsetCommit,
@@ -30,10 +29,15 @@ from groupstorm.coordinator.messages import (
     OffsetFetchResponse,
     TxnOffsetCommit,
 )
-from groupstorm.coordinator.modern import offset_rules as modern_rules
 from groupstorm.coordinator.modern.group import ModernGroup
+from groupstorm.coordinator.offset_rules import (
+    validate_commit,
+    validate_fetch,
+    validate_modern_commit,
+    validate_modern_txn_commit,
+    validate_txn_commit,
+)
 from groupstorm.coordinator.offsets import StoredOffset
-from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, OffsetCommitRecord, TransactionEndRecord
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.writes import answer_in_turn
@@ -71,7 +75,7 @@ def _accept_commit(shard: Shard, request: OffsetCommit) -> Error:
     """The error of a commit. An accepted commit of a member counts as a heartbeat."""
     group = shard.groups.get(request.group)
     if group is not None and not isinstance(group, ClassicGroup):
-        return modern_rules.validate_commit(cast("ModernGroup[Any, Any]", group), shard.topics, request)
+        return validate_modern_commit(cast("ModernGroup[Any, Any]", group), shard.topics, request)
     error = validate_commit(group, request)
     if error is NO_ERROR and group is not None and group.state in (STABLE, PREPARING_REBALANCE):
         restart_session(shard, group, group.members[request.member_id])
@@ -84,7 +88,7 @@ def handle_txn_commit(shard: Shard, request: TxnOffsetCommit, reply: PendingRepl
     if not request.group:
         error = Error.INVALID_GROUP_ID
     elif isinstance(group, ModernGroup):
-        error = modern_rules.validate_txn_commit(group, shard.topics, request)
+        error = validate_modern_txn_commit(group, shard.topics, request)
     else:
         error = validate_txn_commit(cast("ClassicGroup | None", group), request)
     if error is not NO_ERROR:
@@ -183,7 +187,7 @@ def handle_fetch(shard: Shard, request: OffsetFetch, reply: PendingReply) -> Non
     """
     group = shard.committed_group(request.group)
     if isinstance(group, ModernGroup):
-        error = modern_rules.validate_fetch(group, request)
+        error = validate_fetch(group, request)
         if error:
             shard.answer(reply, error_response(request, error))
             return

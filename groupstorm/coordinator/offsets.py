@@ -30,8 +30,6 @@ _Topics = TimelineHashMap[str, _Partitions]
 class Offsets:
     """group -> topic -> partition -> offset, iterated in Kafka's order."""
 
-    __slots__ = ("_groups", "_overwritten")
-
     def __init__(self) -> None:
         self._groups: dict[str, _Topics] = {}
         #: (group, topic) -> partition -> the offset that a failed write had replaced, until a write succeeds
@@ -129,8 +127,6 @@ class Offsets:
 class PendingOffsets:
     """Offsets of transactions that are neither committed nor aborted (OffsetMetadataManager's
     pendingTransactionalOffsets and OpenTransactions)."""
-
-    __slots__ = ("_by_producer", "_open")
 
     def __init__(self) -> None:
         self._by_producer: dict[int, dict[tuple[str, str, int], StoredOffset]] = {}

@@ -1,18 +1,18 @@
 """The records that the coordinator writes to the offsets topic, and the policy of their appends.
 
-Records are values: nothing here makes bytes of them. Kafka: GroupMetadataValue,
-OffsetCommitValue; the wings have those of the other kinds of group.
+Records are values: nothing here makes bytes of them. Kafka: GroupMetadataValue, OffsetCommitValue. Each wing
+of the newer protocols has record classes of its own, each of one entry of a group's state; their names and
+fields stand in the journal of `serve --data`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import CommittedOffset
-from groupstorm.coordinator.modern.records import EntryRecord
 
 
 class MemberRecord(NamedTuple):
@@ -74,6 +74,48 @@ class TransactionEndRecord(NamedTuple):
 
     producer_id: int
     is_commit: bool
+
+
+class EntryRecord(Protocol):
+    """One entry of a group's state. The fields in front of ``value`` name it; ``value`` None is a
+    tombstone."""
+
+    @property
+    def _fields(self) -> tuple[str, ...]: ...
+
+    @property
+    def group(self) -> str: ...
+
+    @property
+    def value(self) -> Any: ...
+
+    def __getitem__(self, index: int, /) -> Any: ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class WingTypes(NamedTuple):
+    """The classes of which a wing makes what every group of the newer protocols has.
+
+    ``new_member``: a member. ``facts``: the part of it that its own requests determine; ``progress``: the
+    part that reconciliation determines. The others are records: of these parts, of a member's target, of the
+    group epoch for which the targets were computed, and of what is true of the whole group.
+    """
+
+    new_member: type[Any]
+    facts: type[Any]
+    progress: type[Any]
+    member: type[Any]
+    current: type[Any]
+    target: type[Any]
+    target_epoch: type[Any]
+    group: type[Any]
+
+
+def key_of(record: EntryRecord) -> Hashable:
+    """The entry that the record is about, within its group."""
+    named = record._fields.index("value")
+    return type(record), *(record[index] for index in range(1, named))
 
 
 Record = GroupMetadataRecord | GroupTombstone | OffsetCommitRecord | TransactionEndRecord | EntryRecord

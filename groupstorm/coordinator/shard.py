@@ -9,15 +9,20 @@ from typing import Any, NamedTuple, TypeVar, cast
 from uuid import UUID
 
 from groupstorm.coordinator.config import CoordinatorConfig
-from groupstorm.coordinator.effects import Effects, PendingReply, Reply
+from groupstorm.coordinator.effects import Effects, PendingReply, PendingWrites, Reply, Unwritten, Write
 from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.messages import Response
 from groupstorm.coordinator.modern.config import GroupOptions
 from groupstorm.coordinator.modern.group import ModernGroup
-from groupstorm.coordinator.modern.records import EntryRecord, key_of
 from groupstorm.coordinator.offsets import Offsets, PendingOffsets
-from groupstorm.coordinator.pending_writes import PendingWrites, Unwritten, Write
-from groupstorm.coordinator.records import AppendPolicy, GroupMetadataRecord, GroupTombstone, Record
+from groupstorm.coordinator.records import (
+    AppendPolicy,
+    EntryRecord,
+    GroupMetadataRecord,
+    GroupTombstone,
+    Record,
+    key_of,
+)
 from groupstorm.coordinator.share.persister import ConfirmingPersister, Persister
 from groupstorm.coordinator.streams.description_plugin import DescriptionPlugin, DescriptionWaits
 from groupstorm.coordinator.timers import Timers
@@ -42,36 +47,6 @@ class Wings(NamedTuple):
 
 class Shard:
     """State and effects; `GroupCoordinator` sets ``now_ms`` with every call."""
-
-    __slots__ = (
-        "_events",
-        "_replies",
-        "append",
-        "background",
-        "carry_out",
-        "config",
-        "description_plugin",
-        "description_waits",
-        "group_options",
-        "groups",
-        "may_match",
-        "member_ids",
-        "misfits",
-        "now_ms",
-        "offsets",
-        "pending_offsets",
-        "persister",
-        "records",
-        "since_written",
-        "still_read",
-        "timers",
-        "topics",
-        "whole_records",
-        "wings",
-        "writes",
-        "written",
-        "written_entries",
-    )
 
     def __init__(
         self,

@@ -11,16 +11,15 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 from groupstorm.coordinator.classic.group import ClassicGroup
-from groupstorm.coordinator.classic.heartbeats import heartbeat
+from groupstorm.coordinator.classic.sessions import heartbeat
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.coordinator import HANDLERS, GroupCoordinator, Handler
-from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.effects import PendingReply, Write
 from groupstorm.coordinator.errors import NO_ERROR, REBALANCE_IN_PROGRESS, Error
 from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.messages import OffsetCommit
 from groupstorm.coordinator.offset_requests import check_commit, handle_commit
-from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendPolicy, immediate
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.share.group import ShareGroup

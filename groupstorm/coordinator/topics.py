@@ -22,8 +22,6 @@ class Topic(NamedTuple):
 class Topics:
     """The topics by name and by id. ``version`` counts the updates."""
 
-    __slots__ = ("_hashes", "_names", "by_name", "last_version_with_new_topics", "version")
-
     def __init__(self) -> None:
         self.by_name: dict[str, Topic] = {}
         self.version = 0

@@ -12,12 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from groupstorm.coordinator.effects import PendingReply
-from groupstorm.coordinator.error_responses import error_response
+from groupstorm.coordinator.effects import Completion, PendingReply, Unwritten, Write
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.failures import attempt
+from groupstorm.coordinator.failures import attempt, error_response
 from groupstorm.coordinator.messages import GroupRequest, JoinGroup, Response, SyncGroup
-from groupstorm.coordinator.pending_writes import Completion, Unwritten, Write
 from groupstorm.coordinator.records import operation_error
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import APPEND

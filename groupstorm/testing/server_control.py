@@ -17,11 +17,10 @@ from groupstorm.broker.share_logs import share_key
 from groupstorm.broker.shell import Server
 from groupstorm.clients.consumer.records import AbortedRecords, ConsumerRecord
 from groupstorm.coordinator.classic.group import ClassicGroup
-from groupstorm.coordinator.config_options import ConfigError
+from groupstorm.coordinator.config_options import ConfigError, check_group
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.group_configs import check_group
 from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.problems import InputError

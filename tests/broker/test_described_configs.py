@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
-from groupstorm.coordinator.config_options import ConfigError
+from groupstorm.coordinator.config_options import ConfigError, check_group
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.group_configs import check_group
 from tests.broker import wire
 from tests.broker.asking import alter_configs, describe_configs, produce
 from tests.broker.driver import Driver

@@ -1,13 +1,18 @@
-"""A coordinator whose groups are checked after every call."""
+"""Runs scripts on a coordinator whose groups are checked after every call, or that is looked at later."""
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
 from groupstorm.coordinator.coordinator import GroupCoordinator
+from groupstorm.coordinator.records import Record
+from groupstorm.coordinator.script.run import run_scenario
+from groupstorm.coordinator.script.scenario import read_scenario
 
 
 class CheckedCoordinator(GroupCoordinator, ABC):
@@ -37,3 +42,33 @@ def held_once(held: Iterable[object]) -> set[object]:
     counts = Counter(held)
     assert not [one for one, count in counts.items() if count > 1]
     return set(counts)
+
+
+def run_script(
+    script: Mapping[str, Any], kafka: Compatibility = Compatibility.KAFKA_4_4_0, **options: Any
+) -> list[dict[str, Any]]:
+    """The events of the script, of which only states that differ are shown."""
+    answer = run_scenario(read_scenario(json.dumps(script), "x"), changes=True, kafka=kafka, **options)
+    assert "failed" not in answer
+    return list(answer["events"])
+
+
+def coordinator_after(
+    script: Mapping[str, Any], kafka: Compatibility = Compatibility.KAFKA_4_4_0
+) -> GroupCoordinator:
+    """The coordinator that the script has driven."""
+    made: list[GroupCoordinator] = []
+
+    def keep(*arguments: Any, **options: Any) -> GroupCoordinator:
+        made.append(GroupCoordinator(*arguments, **options))
+        return made[-1]
+
+    run_script(script, kafka, coordinator=keep)
+    return made[-1]
+
+
+def loaded(records: Iterable[Record]) -> GroupCoordinator:
+    """Another coordinator, loaded with these records at 0 ms."""
+    coordinator = GroupCoordinator(CoordinatorConfig(), member_ids=str, whole_records=True)
+    coordinator.load(records, 0)
+    return coordinator

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from groupstorm.coordinator.messages import DescribeConsumerGroup, Request
-from tests.coordinator.transcript_words import CommandLine, by_topic, milliseconds, value_of
+from tests.coordinator.transcript_lines import CommandLine, by_topic, milliseconds, value_of
 
 Send = Callable[[str, str, dict[str, Any]], None]
 

@@ -1,15 +1,9 @@
-"""Scripts of one streams group are run; random ones in which members, topics and options change."""
+"""Random scripts of one streams group in which members, topics and options change."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
 from random import Random
 from typing import Any
-
-from groupstorm.coordinator.config import Compatibility
-from groupstorm.coordinator.script.run import run_scenario
-from groupstorm.coordinator.script.scenario import read_scenario
 
 TOPOLOGY = {
     "epoch": 1,
@@ -66,9 +60,3 @@ def _step(random: Random) -> dict[str, Any]:
     ]
     usual = [{**heartbeat, **OWNED}] * 5
     return random.choice([*others, *usual])
-
-
-def run_streams(script: Mapping[str, Any], kafka: Compatibility, **options: Any) -> list[dict[str, Any]]:
-    answer = run_scenario(read_scenario(json.dumps(script), "x"), changes=True, kafka=kafka, **options)
-    assert "failed" not in answer
-    return list(answer["events"])

@@ -6,6 +6,7 @@ import pytest
 
 from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
 from groupstorm.coordinator.coordinator import GroupCoordinator
+from groupstorm.coordinator.effects import Write
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
@@ -15,13 +16,10 @@ from groupstorm.coordinator.messages import (
     OffsetCommit,
     OffsetCommitResponse,
 )
-from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import (
     AppendCause,
     GroupMetadataRecord,
     MemberRecord,
-    group_append_error,
-    operation_error,
 )
 from groupstorm.trace.events import coordinator as events
 from tests.coordinator.world import World, no_delay
@@ -46,25 +44,6 @@ def test_what_is_written_and_why() -> None:
     expected = GroupMetadataRecord("g", 1, "consumer", "range", "m1", 1, (member,))
     assert world.appended[1][0] == [expected]
     assert world.appended[3][0] == [GroupMetadataRecord("g", 2, "consumer", None, None, 0)]
-
-
-@pytest.mark.parametrize(
-    ("error", "to_members", "to_others"),
-    [
-        (Error.NOT_ENOUGH_REPLICAS, Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_NOT_AVAILABLE),
-        (Error.UNKNOWN_TOPIC_OR_PARTITION, Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_NOT_AVAILABLE),
-        (Error.REQUEST_TIMED_OUT, Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_NOT_AVAILABLE),
-        (Error.NOT_LEADER_OR_FOLLOWER, Error.NOT_COORDINATOR, Error.NOT_COORDINATOR),
-        (Error.KAFKA_STORAGE_ERROR, Error.NOT_COORDINATOR, Error.NOT_COORDINATOR),
-        (Error.MESSAGE_TOO_LARGE, Error.UNKNOWN_SERVER_ERROR, Error.UNKNOWN_SERVER_ERROR),
-        (Error.RECORD_LIST_TOO_LARGE, Error.UNKNOWN_SERVER_ERROR, Error.UNKNOWN_SERVER_ERROR),
-        (Error.INVALID_FETCH_SIZE, Error.UNKNOWN_SERVER_ERROR, Error.UNKNOWN_SERVER_ERROR),
-        (Error.NETWORK_EXCEPTION, Error.NETWORK_EXCEPTION, Error.COORDINATOR_LOAD_IN_PROGRESS),
-        (Error.INVALID_REQUEST, Error.INVALID_REQUEST, Error.INVALID_REQUEST),
-    ],
-)
-def test_errors_of_appends_as_clients_see_them(error: Error, to_members: Error, to_others: Error) -> None:
-    assert (group_append_error(error), operation_error(error)) == (to_members, to_others)
 
 
 def test_without_a_policy_every_append_is_committed_at_once() -> None:

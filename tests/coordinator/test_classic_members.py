@@ -11,10 +11,9 @@ from groupstorm.assignors.userdata import decode_assignment
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import LeaveGroup, LeavingMember
-from groupstorm.coordinator.script.names import topic_uuid
+from groupstorm.coordinator.script.clients import topic_uuid
 from groupstorm.trace.events import coordinator as events
-from tests.coordinator.consumer_world import Group
-from tests.coordinator.group_state import group_state
+from tests.coordinator.consumer_world import Group, group_state
 
 T = topic_uuid("t")
 

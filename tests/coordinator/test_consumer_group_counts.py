@@ -28,13 +28,13 @@ from groupstorm.coordinator.consumer.subscriptions import (
     topics_of,
     topics_without,
 )
+from groupstorm.coordinator.dispatch import WINGS
 from groupstorm.coordinator.errors import CoordinatorFault
-from groupstorm.coordinator.kinds import WINGS
 from groupstorm.coordinator.modern.member import MemberState
 from groupstorm.coordinator.modern.subscribed import SubscribedTopics
 from groupstorm.coordinator.records import immediate
 from groupstorm.coordinator.shard import Shard
-from tests.coordinator.group_state import group_state, held_partitions
+from tests.coordinator.consumer_world import group_state, held_partitions
 
 T, U = UUID(int=1), UUID(int=2)
 IDS = ("a", "b", "c", "d")

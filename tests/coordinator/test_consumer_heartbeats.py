@@ -9,10 +9,9 @@ import pytest
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
-from groupstorm.coordinator.script.names import topic_uuid
+from groupstorm.coordinator.script.clients import topic_uuid
 from groupstorm.trace.events import coordinator as events
-from tests.coordinator.consumer_world import Group
-from tests.coordinator.group_state import group_state, held_partitions
+from tests.coordinator.consumer_world import Group, group_state, held_partitions
 
 T, U = topic_uuid("t"), topic_uuid("u")
 _JOIN: dict[str, Any] = {"rebalance_timeout_ms": 10_000, "topics": ("t",), "owned": ()}
@@ -82,14 +81,6 @@ def test_what_an_epoch_fences(epoch: int, owned: Any, error: Error) -> None:
             " coordinator (3). The member must abandon all its partitions and rejoin."
         )
         assert group_state(group.group) == before
-
-
-@pytest.mark.parametrize("left_with_instance", [True, False])
-def test_a_static_member_leaves_for_good_with_epoch_minus_1(left_with_instance: bool) -> None:
-    group = Group()
-    group.join("a", instance="i")
-    group.beat("a", epoch=-1, instance="i" if left_with_instance else None)
-    assert group.group.state == "Empty"
 
 
 # what the answer holds
@@ -202,23 +193,6 @@ def test_a_member_gives_partitions_up_within_its_rebalance_timeout(
         group.beat("a", owned={"t": [0, 1]})
         group.advance(10_000)
         assert "a" in group.group.members, "it has given them up"
-
-
-def test_partitions_that_were_given_up_are_watched_no_more() -> None:
-    """An epoch may end with other partitions to give up: their time begins then."""
-    group = Group()
-    group.join("a", topics=["t", "u"], rebalance=10_000)
-    group.driver.coordinator.set_group_options("g", {"consumer.assignment.interval.ms": 15_000})
-    group.beat("a", topics=["t"])
-    group.advance(6_000)
-    group.beat("a", owned={"t": [0, 1, 2, 3]})
-    group.advance(3_999)
-    group.beat("a", topics=[])
-    assert group.group.members["a"].revoking == {T: dict.fromkeys(range(4), 2)}
-    group.advance(9_999)
-    assert "a" in group.group.members
-    group.advance(1)
-    assert "a" not in group.group.members
 
 
 def test_a_member_that_reads_nothing_and_has_nothing_is_at_its_epoch() -> None:

@@ -9,15 +9,11 @@ import pytest
 
 from groupstorm.broker.changes import Change
 from groupstorm.broker.journal import decode, encode
-from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.consumer.group import ConsumerGroup
-from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.records import Record
-from groupstorm.coordinator.script.run import run_scenario
-from groupstorm.coordinator.script.scenario import read_scenario
-from tests.coordinator.checked import CheckedCoordinator, held_once
-from tests.coordinator.group_state import group_state, held_partitions
-from tests.oracle.running import as_line
+from tests.coordinator.checked import CheckedCoordinator, coordinator_after, held_once, loaded, run_script
+from tests.coordinator.consumer_world import group_state, held_partitions
 from tests.oracle.scripts.group_scripts import random_group_script
 
 
@@ -76,18 +72,7 @@ def _scripts(kind: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("kind", ["consumer", "migration"])
 def test_one_owner_and_growing_epochs(kind: str) -> None:
     for script in _scripts(kind):
-        answer = run_scenario(read_scenario(as_line(script), "x"), changes=True, coordinator=_Checked)
-        assert "failed" not in answer
-
-
-class _Written(GroupCoordinator):
-    """A coordinator that can be asked for the last one that was made."""
-
-    last: _Written
-
-    def __init__(self, *arguments: Any, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        _Written.last = self
+        run_script(script, Compatibility.KAFKA_4_3_1, coordinator=_Checked)
 
 
 @pytest.mark.slow
@@ -96,16 +81,14 @@ def test_another_coordinator_loads_the_group_that_was_written(kind: str) -> None
     """Records are bytes and back in between, as in the journal of `serve --data`."""
     compared = 0
     for script in _scripts(kind):
-        run_scenario(read_scenario(as_line(script), "x"), changes=True, coordinator=_Written)
-        coordinator = _Written.last
-        other = GroupCoordinator(CoordinatorConfig(), member_ids=str, whole_records=True)
+        coordinator = coordinator_after(script, Compatibility.KAFKA_4_3_1)
         records, _ = decode(encode(cast("list[Change]", coordinator.snapshot())))
-        other.load(cast("list[Record]", records), 0)
+        other = loaded(cast("list[Record]", records))
         for name in coordinator.groups:
-            group, loaded = coordinator.group(name), other.group(name)
-            if isinstance(group, ConsumerGroup):
-                assert isinstance(loaded, ConsumerGroup)
-                assert group_state(loaded) == group_state(group), script["id"]
+            before, after = coordinator.group(name), other.group(name)
+            if isinstance(before, ConsumerGroup):
+                assert isinstance(after, ConsumerGroup)
+                assert group_state(after) == group_state(before), script["id"]
                 compared += 1
     assert compared >= 15
 
@@ -113,7 +96,7 @@ def test_another_coordinator_loads_the_group_that_was_written(kind: str) -> None
 def test_every_request_to_a_consumer_group_is_answered() -> None:
     """Nothing is ever parked in a consumer group; parked classic requests are answered by an upgrade."""
     for script in _scripts("consumer"):
-        answer = run_scenario(read_scenario(as_line(script), "x"), changes=True)
-        waiting = {event["of"] for event in answer["events"] if event["kind"] == "pending"}
+        events = run_script(script, Compatibility.KAFKA_4_3_1)
+        waiting = {event["of"] for event in events if event["kind"] == "pending"}
         assert waiting <= {"join", "sync"}
         assert "chb" not in waiting

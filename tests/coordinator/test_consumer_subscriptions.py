@@ -10,22 +10,21 @@ import pytest
 
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup, ResolvedRegex
-from groupstorm.coordinator.consumer.member import ConsumerMember
-from groupstorm.coordinator.consumer.records import (
+from groupstorm.coordinator.consumer.member import (
     ConsumerEpochRecord,
+    ConsumerMember,
     ConsumerRegexRecord,
     ConsumerTargetRecord,
 )
 from groupstorm.coordinator.consumer.subscriptions import take_resolved
+from groupstorm.coordinator.dispatch import WINGS
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.kinds import WINGS
 from groupstorm.coordinator.messages import DeleteGroup, LeaveGroup, LeavingMember
 from groupstorm.coordinator.records import immediate
-from groupstorm.coordinator.script.names import topic_uuid
+from groupstorm.coordinator.script.clients import topic_uuid
 from groupstorm.coordinator.shard import Shard
 from groupstorm.trace.events import coordinator as events
-from tests.coordinator.consumer_world import Group
-from tests.coordinator.group_state import group_state
+from tests.coordinator.consumer_world import Group, group_state
 
 
 def matching(group: Group) -> dict[str, list[str]]:

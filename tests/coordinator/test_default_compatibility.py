@@ -73,7 +73,7 @@ def _coordinator(
 
 def _sample(cases: list[Any]) -> list[Any]:
     """Return the scripts that are named here, and one in eight of the others, whose answers
-    `test_script_golden.py` and `test_oracle_golden.py` hold, too."""
+    `test_script_golden.py` holds, too."""
     named, others = ([one for one in cases if (one.id in _NAMED) is chosen] for chosen in (True, False))
     return [*named, *one_in(8, others)]
 

@@ -121,17 +121,6 @@ def test_a_frozen_group_thaws_when_the_culprit_leaves() -> None:
     assert world.state == "Empty"
 
 
-def test_which_member_comes_first_in_javas_order_decides() -> None:
-    """Bytes that end early stop the reading before the lying ones are met."""
-    answers = set()
-    for metadata in ((b"", HUGE_ARRAY), (HUGE_ARRAY, b"")):
-        world = _world(Compatibility.KAFKA_4_3_1)
-        tokens = [_join(world, one) for one in metadata]
-        world.advance(0)
-        answers.add(world.error(tokens[0]))
-    assert answers == {None, Error.NONE}
-
-
 def test_subscribed_topics() -> None:
     world = _world(Compatibility.KAFKA_4_3_1)
     for topics in (("a", "b"), ("b", "c")):

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from groupstorm.coordinator.consumer.group import ConsumerGroup
-from groupstorm.coordinator.consumer.records import (
+from groupstorm.coordinator.consumer.member import (
     ConsumerCurrentRecord,
     ConsumerEpochRecord,
     ConsumerMemberRecord,
@@ -28,7 +28,7 @@ from groupstorm.coordinator.messages import (
     OffsetDelete,
 )
 from groupstorm.coordinator.records import GroupMetadataRecord, Record
-from groupstorm.coordinator.script.names import topic_uuid
+from groupstorm.coordinator.script.clients import topic_uuid
 from groupstorm.trace.events import coordinator as events
 from tests.coordinator.consumer_world import Group
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from groupstorm.coordinator.script.names import scenario_uuid
+from groupstorm.coordinator.script.clients import scenario_uuid
 from groupstorm.coordinator.script.run import run_lines, run_scenario
 from groupstorm.coordinator.script.scenario import read_scenario
 from groupstorm.problems import InputError

@@ -1,4 +1,5 @@
-"""Kafka's own coordinator as the oracle: every scenario's answers, field by field."""
+"""Kafka's own coordinator as the oracle: every scenario's answers, field by field; and a few hundred short
+random scripts (`./dev oracle coordinator --write-golden`)."""
 
 from __future__ import annotations
 
@@ -12,6 +13,12 @@ import pytest
 from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.script.run import run_scenario
 from groupstorm.coordinator.script.scenario import read_scenario
+from tests.oracle import golden
+from tests.oracle.comparison import changes_only, difference
+from tests.oracle.coverage import Coverage
+from tests.oracle.differential import our_answer
+from tests.oracle.tables import ALL_TRANSITIONS, UNREACHABLE_TRANSITIONS
+from tests.oracle.transcripts import transcript
 
 _GOLDEN = Path(__file__).parent / "golden"
 
@@ -60,3 +67,21 @@ def test_changes_leaves_out_only_states_that_repeat(line: str, answer: str) -> N
             last = event["groups"]
     actual = run_scenario(read_scenario(line, "golden"), changes=True)
     assert json.loads(json.dumps(actual["events"])) == wanted
+
+
+_RANDOM = list(golden.read())
+
+
+@pytest.mark.parametrize("one", _RANDOM, ids=lambda one: one.script["id"])
+def test_answers_to_random_scripts_are_kafkas(one: golden.Golden) -> None:
+    ours = changes_only(our_answer(one.script))
+    found = difference(one.answer, ours)
+    assert found is None, transcript(one.script, one.answer, ours)
+
+
+@pytest.mark.slow
+def test_the_golden_scripts_take_every_transition() -> None:
+    coverage = Coverage()
+    for one in _RANDOM:
+        our_answer(one.script, coverage.watch)
+    assert set(ALL_TRANSITIONS) - set(coverage.transitions) == set(UNREACHABLE_TRANSITIONS)

@@ -1,9 +1,11 @@
 """Share groups (KIP-932) beyond Kafka's recorded answers in `golden`: partitions are initialised, given, and
-forgotten, records fail, and bad heartbeats are refused."""
+forgotten, records fail, bad heartbeats are refused, and random scripts keep the rules."""
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
+from typing import Any
 
 import pytest
 
@@ -17,6 +19,8 @@ from groupstorm.coordinator.messages import (
     ListGroups,
     ListGroupsResponse,
 )
+from groupstorm.coordinator.share.group import ShareGroup
+from groupstorm.coordinator.share.member import StatePartitions
 from groupstorm.coordinator.share.messages import (
     DescribeShareGroup,
     DescribeShareGroupResponse,
@@ -24,9 +28,9 @@ from groupstorm.coordinator.share.messages import (
     ShareGroupHeartbeatResponse,
 )
 from groupstorm.coordinator.share.persister import Initialization
-from groupstorm.coordinator.share.records import StatePartitions
 from groupstorm.coordinator.topics import Topic
-from tests.coordinator.share_group import BAR, FOO, Share
+from tests.coordinator.checked import CheckedCoordinator, coordinator_after, loaded, run_script
+from tests.coordinator.share_group import BAR, FOO, Share, random_share_script
 
 
 def test_a_member_gets_its_partitions_with_the_heartbeat_after_their_initialisation() -> None:
@@ -227,3 +231,95 @@ def test_described_and_listed() -> None:
         (ListGroups(types=("consumer",)), ()),
     ):
         assert share.ask(request) == ListGroupsResponse(Error.NONE, expected)
+
+
+class _Checked(CheckedCoordinator):
+    """No target and no member has what is not initialised; two members may have a partition."""
+
+    def check_group(self, group: Any) -> None:
+        if not isinstance(group, ShareGroup):
+            return
+        partitions = group.state_partitions or StatePartitions()
+        for topic in partitions.initialized:
+            assert not partitions.initialized[topic] & partitions.initializing.get(topic, frozenset())
+        assert group.epoch >= group.assignment_epoch
+        for member in group.members.values():
+            assert member.epoch <= group.assignment_epoch
+            named = {name for topic in member.assigned if (name := self.topic_name(topic)) is not None}
+            assert named <= member.topics or member.epoch < group.assignment_epoch
+        counted = Counter(name for member in group.members.values() for name in member.topics)
+        assert {name: (count, 0) for name, count in counted.items()} == group.subscribed
+
+
+@pytest.mark.parametrize("kafka", [Compatibility.KAFKA_4_4_0, Compatibility.KAFKA_4_3_1])
+def test_random_scripts_keep_the_rules_and_give_all_initialised_partitions(kafka: Compatibility) -> None:
+    complete = shared = 0
+    for number in range(15):
+        for event in run_script(random_share_script(number), kafka, coordinator=_Checked):
+            group = event["groups"].get("g") if event["kind"] == "state" else None
+            if group is None or not group["members"] or group["epoch"] != group["assignment_epoch"]:
+                continue
+            targets = [(topic, p) for m in group["members"] for topic, ps in m["target"].items() for p in ps]
+            wanted = {topic for member in group["members"] for topic in member["topics"]}
+            initialized = {
+                (topic, p) for topic, ps in group["initialized"].items() if topic in wanted for p in ps
+            }
+            complete += bool(initialized) and initialized <= set(targets)
+            shared += len(set(targets)) < len(targets)
+    assert complete > 150
+    assert shared > 50
+
+
+def test_another_coordinator_loads_the_group_that_was_written() -> None:
+    for number in range(12):
+        coordinator = coordinator_after(random_share_script(number))
+        other = loaded(coordinator.snapshot())
+        before, after = coordinator.group("g"), other.group("g")
+        assert isinstance(before, ShareGroup)
+        assert isinstance(after, ShareGroup)
+        for what in ("epoch", "metadata_hash", "assignment_epoch", "state_partitions", "subscribed"):
+            assert getattr(after, what) == getattr(before, what)
+        assert dict(after.members.items()) == dict(before.members.items())
+        assert dict(after.targets.items()) == dict(before.targets.items())
+        other.fire(45_000)
+        assert not after.members
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"topics": "foo"},
+        {"topics": [1]},
+        {"epoch": "x"},
+        {"rack": 5},
+        {"version": 0},
+        {"persister": "sometimes"},
+        {"op": "describe_share", "group": 5},
+    ],
+)
+def test_a_step_that_is_no_request_is_invalid_and_the_script_goes_on(step: dict[str, Any]) -> None:
+    join = {"op": "shb", "epoch": 0, "member": "a", "topics": ["foo"]}
+    script = {"id": "x", "config": {}, "steps": [{**join, **step}, join]}
+    events = run_script(script)
+    assert [event["kind"] for event in events if event["kind"] != "state"] == ["invalid", "shb"]
+
+
+def test_groups_of_one_deletion_wait_for_the_persister_of_a_share_group() -> None:
+    """GroupCoordinatorService.deleteGroups: what Kafka 4.4.0 did with this script, too."""
+    shb, chb = {"op": "shb", "member": "a", "topics": ["foo"]}, {"op": "chb", "member": "b", "group": "h"}
+    steps: list[dict[str, Any]] = [
+        {**shb, "epoch": 0},
+        {**shb, "epoch": -1},
+        {**chb, "epoch": 0, "rebalance": 5000, "owned": {}, "topics": ["foo"]},
+        {**chb, "epoch": -1},
+        {"op": "delete_groups", "groups": ["h", "g"], "persister": "lost"},
+        {"op": "delete_groups", "groups": ["h", "g"]},
+    ]
+    events = run_script({"id": "x", "config": {"topics": {"foo": 1}}, "steps": steps})
+    answers = [event for event in events if event["kind"] in ("delete_groups", "pending")]
+    assert [(event["step"], event.get("groups")) for event in answers] == [
+        (5, [["g", "NONE"], ["h", "NONE"]]),
+        (4, None),
+    ]
+    states = [event for event in events if event["kind"] == "state" and event["step"] == 4]
+    assert states[-1]["groups"].keys() == {"g", "h"}

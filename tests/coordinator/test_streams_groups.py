@@ -9,20 +9,17 @@ from typing import Any
 import pytest
 
 from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
-from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import ListedGroup, ListGroups, ListGroupsResponse, Response
 from groupstorm.coordinator.modern.member import TaskState
-from groupstorm.coordinator.modern.reconciliation import Found
+from groupstorm.coordinator.script.clients import Names
 from groupstorm.coordinator.script.driver import Driver, StreamsSetting
-from groupstorm.coordinator.script.names import Names
 from groupstorm.coordinator.script.streams_printing import print_streams_group
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeatResponse
-from groupstorm.coordinator.streams.reconciliation import NEXT_STEP, REACHED
 from groupstorm.coordinator.streams.topology import Status
-from tests.coordinator.checked import CheckedCoordinator, held_once
-from tests.coordinator.streams_scripts import NOTHING, OWNED, TOPOLOGY, random_streams_script, run_streams
+from tests.coordinator.checked import CheckedCoordinator, coordinator_after, held_once, loaded, run_script
+from tests.coordinator.streams_scripts import NOTHING, OWNED, TOPOLOGY, random_streams_script
 from tests.soaking import one_in
 
 _BOTH = (Compatibility.KAFKA_4_4_0, Compatibility.REPAIRED_4_4_0)
@@ -47,7 +44,7 @@ class _Checked(CheckedCoordinator):
 @pytest.mark.parametrize("kafka", [*_BOTH, Compatibility.KAFKA_4_3_1])
 def test_every_active_task_has_one_owner_at_any_time(kafka: Compatibility) -> None:
     for number in range(12):
-        run_streams(random_streams_script(number), kafka, coordinator=_Checked)
+        run_script(random_streams_script(number), kafka, coordinator=_Checked)
 
 
 def test_random_scripts_reach_every_state_of_a_member_and_give_all_tasks_to_members() -> None:
@@ -55,7 +52,7 @@ def test_random_scripts_reach_every_state_of_a_member_and_give_all_tasks_to_memb
     states: Counter[str] = Counter()
     complete = 0
     for number in range(30):
-        for event in run_streams(random_streams_script(number), Compatibility.KAFKA_4_4_0):
+        for event in run_script(random_streams_script(number)):
             members = event["groups"]["g"]["members"] if event["kind"] == "state" and event["groups"] else []
             states.update(member["state"] for member in members)
             held = [member["assigned"].get("active", {}) for member in members]
@@ -75,7 +72,7 @@ def test_a_described_group_has_what_heartbeats_were_told(kafka: Compatibility) -
         for step in list(script["steps"]):
             script["steps"].insert(script["steps"].index(step) + 1, {"op": "describe_streams"})
         told: dict[str, Any] = {}
-        for event in run_streams(script, kafka):
+        for event in run_script(script, kafka):
             if event["kind"] == "streams" and event["active"] is not None:
                 told[event["member"]] = {kind: event[kind] for kind in NOTHING if event[kind]}
             elif event["kind"] == "describe_streams":
@@ -84,11 +81,6 @@ def test_a_described_group_has_what_heartbeats_were_told(kafka: Compatibility) -
                         assert member["assigned"] == told[member["member"]]
                         described += 1
     assert described > 200
-
-
-def test_the_tables_of_reconciliation_are_complete() -> None:
-    assert set(NEXT_STEP) == set(TaskState)
-    assert set(REACHED) == {Found(revokes, holds) for revokes in (True, False) for holds in (True, False)}
 
 
 class _Streams:
@@ -157,38 +149,26 @@ def test_a_failed_write_of_a_repaired_coordinator_leaves_no_holder_of_standbys_b
 
 def test_another_coordinator_loads_the_group_that_was_written() -> None:
     for number in range(12):
-        script = random_streams_script(number)
-        made: list[GroupCoordinator] = []
-
-        def keep(*arguments: Any, made: list[GroupCoordinator] = made, **options: Any) -> GroupCoordinator:
-            made.append(GroupCoordinator(*arguments, **options))
-            return made[-1]
-
-        run_streams(script, Compatibility.KAFKA_4_4_0, coordinator=keep)
-        group = made[0].group("g")
-        other = GroupCoordinator(CoordinatorConfig(), member_ids=str, whole_records=True)
-        other.load(made[0].snapshot(), 0)
-        loaded = other.group("g")
-        if not isinstance(group, StreamsGroup):
-            assert loaded is None
+        coordinator = coordinator_after(random_streams_script(number))
+        other = loaded(coordinator.snapshot())
+        before, after = coordinator.group("g"), other.group("g")
+        if not isinstance(before, StreamsGroup):
+            assert after is None
             continue
-        assert isinstance(loaded, StreamsGroup)
-        assert (loaded.facts, loaded.topology) == (group.facts, group.topology)
-        assert loaded.assignment_epoch == group.assignment_epoch
-        assert dict(loaded.members.items()) == dict(group.members.items())
-        assert dict(loaded.targets.items()) == dict(group.targets.items())
-        assert loaded.active_process == group.active_process
-        due = [other.expire_session("g", member_id, 1) for member_id in loaded.members]
-        assert not loaded.members or due
-        assert not loaded.members
+        assert isinstance(after, StreamsGroup)
+        for what in ("facts", "topology", "assignment_epoch", "active_process"):
+            assert getattr(after, what) == getattr(before, what)
+        assert dict(after.members.items()) == dict(before.members.items())
+        assert dict(after.targets.items()) == dict(before.targets.items())
+        for member_id in after.members:
+            other.expire_session("g", member_id, 1)
+        assert not after.members
 
 
 def test_a_loaded_member_that_is_silent_is_removed() -> None:
     streams = _Streams(Compatibility.REPAIRED_4_4_0)
     streams.join("a")
-    other = GroupCoordinator(CoordinatorConfig(), member_ids=str, whole_records=True)
-    for records, _ in streams.driver.appended:
-        other.load(records, 0)
+    other = loaded(record for records, _ in streams.driver.appended for record in records)
     assert other.next_deadline() == 45_000
     other.fire(45_000)
     group = other.group("g")
@@ -328,7 +308,7 @@ def test_a_topology_that_kafka_cannot_read_makes_no_group(topology: dict[str, An
 def test_a_step_that_is_no_request_is_invalid_and_the_script_goes_on(step: dict[str, Any]) -> None:
     join = {"op": "streams", "epoch": 0, "member": "a", "rebalance": 5000, "topology": "T", **NOTHING}
     script = {"id": "x", "config": {"topologies": {"T": TOPOLOGY}}, "steps": [{**join, **step}, join]}
-    events = run_streams(script, Compatibility.KAFKA_4_4_0)
+    events = run_script(script)
     assert [event["kind"] for event in events if event["kind"] != "state"] == ["invalid", "streams"]
 
 
@@ -338,8 +318,7 @@ def test_a_loaded_member_has_its_rebalance_timeout_to_give_tasks_up() -> None:
     streams.join("b")
     streams.send("a", **OWNED)
     assert streams.group.members["a"].state is TaskState.UNREVOKED_TASKS
-    other = GroupCoordinator(CoordinatorConfig(), member_ids=str, whole_records=True)
-    other.load([record for records, _ in streams.driver.appended for record in records], 0)
+    other = loaded(record for records, _ in streams.driver.appended for record in records)
     assert other.next_deadline() == 5_000
     other.fire(5_000)
     group = other.group("g")

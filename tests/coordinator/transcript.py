@@ -57,12 +57,17 @@ from groupstorm.coordinator.messages import (
     Request,
     TxnOffsetCommit,
 )
-from groupstorm.coordinator.script.clients import Client
+from groupstorm.coordinator.script.clients import Client, Names
 from groupstorm.coordinator.script.driver import Driver, Outcome, Sent
-from groupstorm.coordinator.script.names import Names
 from tests.coordinator.consumer_commands import ConsumerCommands
-from tests.coordinator.transcript_lines import answer_lines, event_line
-from tests.coordinator.transcript_words import CommandLine, by_topic, milliseconds, value_of
+from tests.coordinator.transcript_lines import (
+    CommandLine,
+    answer_lines,
+    by_topic,
+    event_line,
+    milliseconds,
+    value_of,
+)
 
 _GROUP = "g"
 _TOPICS = {"t": 4}

@@ -26,8 +26,8 @@ from groupstorm.coordinator.messages import (
     SyncGroupResponse,
 )
 from groupstorm.coordinator.records import AppendCause, Record
+from groupstorm.coordinator.script.clients import Names
 from groupstorm.coordinator.script.driver import Driver, Outcome, Sent
-from groupstorm.coordinator.script.names import Names
 from groupstorm.coordinator.simulated import SimulatedGroupCoordinator
 from groupstorm.trace.events import coordinator as events
 

@@ -16,20 +16,10 @@ from groupstorm.clients.error_tables import RejoinCause
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import ASSIGNED, CallbackKind, Operation, RunCallback
-from groupstorm.coordinator import offset_requests, simulated
-from groupstorm.coordinator.classic import (
-    changes,
-    heartbeats,
-    offset_rules,
-    rebalances,
-    replies,
-    sessions,
-    states,
-    syncs,
-)
+from groupstorm.coordinator import offset_requests, offset_rules, simulated
+from groupstorm.coordinator.classic import changes, rebalances, sessions, states
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.modern import offset_rules as modern_rules
 from groupstorm.history import gaps
 from groupstorm.history.causes import Origin
 from groupstorm.history.lag import LagCurve
@@ -232,18 +222,18 @@ def former_generations_commit(patch: Patch) -> None:
 
 def former_generations_heartbeat(patch: Patch) -> None:
     """The coordinator answers heartbeats of a former generation without an error."""
-    heartbeat = heartbeats.heartbeat
+    heartbeat = sessions.heartbeat
 
     def never_illegal(*request: Any) -> Error:
         error = heartbeat(*request)
         return NO_ERROR if error is Error.ILLEGAL_GENERATION else error
 
-    patch.setattr(heartbeats, "heartbeat", never_illegal)
+    patch.setattr(sessions, "heartbeat", never_illegal)
 
 
 def former_epochs_commit(patch: Patch) -> None:
     """The coordinator of a consumer group accepts commits of any former member epoch."""
-    patch.setattr(modern_rules, "_validate_epoch", lambda *_: NO_ERROR)
+    patch.setattr(offset_rules, "_validate_epoch", lambda *_: NO_ERROR)
 
 
 # -- the figures -----------------------------------------------------------------------------------
@@ -288,7 +278,7 @@ def lag_counts_half(patch: Patch) -> None:
 
 def one_join_is_never_answered(patch: Patch) -> None:
     """In the second round the coordinator forgets the JoinGroup of one member."""
-    _forget_one(patch, "answer_parked_join", replies.answer_parked_join)
+    _forget_one(patch, "answer_parked_join", changes.answer_parked_join)
 
 
 def _forget_one(patch: Patch, name: str, answer: Callable[..., bool | None]) -> None:
@@ -315,7 +305,7 @@ def generation_stands_still(patch: Patch) -> None:
 
 def one_sync_is_never_answered(patch: Patch) -> None:
     """In the second round the coordinator forgets the SyncGroup of one member."""
-    _forget_one(patch, "answer_parked_sync", replies.answer_parked_sync)
+    _forget_one(patch, "answer_parked_sync", changes.answer_parked_sync)
 
 
 def sessions_never_end(patch: Patch) -> None:
@@ -328,14 +318,14 @@ def sessions_never_end(patch: Patch) -> None:
 
 
 def strangers_may_heartbeat(patch: Patch) -> None:
-    """A member that the coordinator has removed gets no error for its heartbeats."""
-    heartbeat = heartbeats.heartbeat
+    """A member that the coordinator has removed gets no error for its sessions."""
+    heartbeat = sessions.heartbeat
 
     def never_unknown(*request: Any) -> Error:
         error = heartbeat(*request)
         return NO_ERROR if error is Error.UNKNOWN_MEMBER_ID else error
 
-    patch.setattr(heartbeats, "heartbeat", never_unknown)
+    patch.setattr(sessions, "heartbeat", never_unknown)
     patch.setattr(simulated, "heartbeat", never_unknown)
 
 
@@ -352,7 +342,7 @@ def everyone_gets_one_assignment(patch: Patch) -> None:
         most = max(plan.values(), key=len, default=b"")
         hand_out(shard, group, dict.fromkeys(plan, most), error)
 
-    patch.setattr(syncs, "hand_out", the_same)
+    patch.setattr(rebalances, "hand_out", the_same)
 
 
 def a_round_keeps_the_old_plan(patch: Patch) -> None:
@@ -363,7 +353,7 @@ def a_round_keeps_the_old_plan(patch: Patch) -> None:
         before = {member_id: member.assignment for member_id, member in group.members.items()}
         hand_out(shard, group, {each: before.get(each) or plan[each] for each in plan}, error)
 
-    patch.setattr(syncs, "hand_out", the_old_one)
+    patch.setattr(rebalances, "hand_out", the_old_one)
 
 
 class _WrongPreviousState:

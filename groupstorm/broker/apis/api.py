@@ -2,7 +2,7 @@
 nothing else, in the API's own format (AbstractRequest.getErrorResponse).
 
 If the group coordinator decides about a request, the response is the one that the handler makes of the
-coordinator's refusal (`groupstorm.coordinator.error_responses`). The other responses have an error for the
+coordinator's refusal (`groupstorm.coordinator.failures`). The other responses have an error for the
 whole, or one in every item: `Api.errors` says which.
 """
 
@@ -19,8 +19,8 @@ from groupstorm.broker.log.partition import PartitionLog
 from groupstorm.broker.quotas import Client
 from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator import messages
-from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.failures import error_response
 from groupstorm.protocol.codec import ResponseTypes
 from groupstorm.protocol.codec.schemas import field_names
 from groupstorm.protocol.codec.shape import EPOCH, MILLISECOND, FieldShape, KioType, shapes_of

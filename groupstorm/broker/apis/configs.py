@@ -23,9 +23,15 @@ from groupstorm.broker.described_configs import (
 )
 from groupstorm.broker.state import BrokerState
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS, default_of
-from groupstorm.coordinator.config_options import ConfigError, ConfigType, Option, check
+from groupstorm.coordinator.config_options import (
+    ConfigError,
+    ConfigType,
+    Option,
+    check,
+    check_group,
+    group_options,
+)
 from groupstorm.coordinator.errors import Error, Refused
-from groupstorm.coordinator.group_configs import check_group, group_options
 from groupstorm.turns import Turns, in_turns
 
 #: ConfigResource.Type

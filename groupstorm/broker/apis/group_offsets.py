@@ -29,8 +29,8 @@ from groupstorm.broker.apis.resources import (
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator import messages
-from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.failures import error_response
 from groupstorm.turns import Turns, in_turns
 
 _NO_RETENTION = -1

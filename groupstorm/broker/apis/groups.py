@@ -14,8 +14,8 @@ from groupstorm.broker.apis.streams_groups import task_ids
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator import messages
-from groupstorm.coordinator.error_responses import error_response
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.failures import error_response
 from groupstorm.coordinator.messages import DescribeConsumerGroup, DescribeGroup, Response
 from groupstorm.coordinator.share.messages import DescribedShareMember, DescribeShareGroup
 from groupstorm.coordinator.streams.member import Tasks, listed

@@ -1,16 +1,17 @@
-"""The changes of a group that several operations make: it begins, ends, changes its state; a member's session
-begins again, a member is removed. Each emits its event."""
+"""The changes of a group that several operations make: it begins, ends, fails, changes its state; a join or
+sync is answered, a member's session begins again, a member is removed. Each emits its event."""
 
 from __future__ import annotations
 
 from groupstorm.coordinator.classic.group import ClassicGroup, Member
-from groupstorm.coordinator.classic.replies import answer_parked_join, answer_parked_sync
-from groupstorm.coordinator.classic.states import next_state
-from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.classic.group_records import group_record
+from groupstorm.coordinator.classic.states import COMPLETING_REBALANCE, EMPTY, PREPARING_REBALANCE, next_state
+from groupstorm.coordinator.classic.subscriptions import assigned_partitions
+from groupstorm.coordinator.effects import PendingReply, Unwritten, Write
+from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.groups import Group
-from groupstorm.coordinator.messages import JoinGroupResponse
-from groupstorm.coordinator.pending_writes import Unwritten
-from groupstorm.coordinator.records import group_append_error
+from groupstorm.coordinator.messages import JoinGroupMember, JoinGroupResponse, SyncGroupResponse
+from groupstorm.coordinator.records import AppendCause, group_append_error
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import JOIN, SESSION, SYNC
 from groupstorm.trace.events import coordinator as events
@@ -114,3 +115,122 @@ def emit_member_removed(shard: Shard, group: ClassicGroup, member: Member, cause
             cause,
         )
     )
+
+
+def answer_parked_join(
+    shard: Shard, group: ClassicGroup, member: Member, response: JoinGroupResponse
+) -> None:
+    """Answer the member's join, if one is parked (ClassicGroup.completeJoinFuture)."""
+    parked = member.join
+    if parked is None:
+        return
+    member.join = None
+    member_id = member.member_id
+    if group.members.get(member_id) is member:
+        group.awaiting_join -= 1
+    answer_join(shard, parked, group.name, member.client_id, member_id, response)
+
+
+def of_generation(
+    group: ClassicGroup, member_id: str, leader: str, members: tuple[JoinGroupMember, ...] = ()
+) -> JoinGroupResponse:
+    """The answer to a join that gives the member the present generation."""
+    return JoinGroupResponse(
+        NO_ERROR, group.generation, member_id, leader, group.protocol_type, group.protocol, False, members
+    )
+
+
+def answer_join(
+    shard: Shard,
+    reply: PendingReply,
+    group: str,
+    client_id: str,
+    member_id: str,
+    response: JoinGroupResponse,
+) -> None:
+    """Answer a join and emit its event; ``member_id``: the id that sent the request."""
+    if reply.done:
+        return
+    shard.answer(reply, response)
+    error = response.error.name if response.error else None
+    shard.emit(events.JoinAnswered(group, client_id, member_id, response.generation, error))
+
+
+def answer_parked_sync(shard: Shard, group: ClassicGroup, member: Member, error: Error) -> bool:
+    """Answer the member's parked sync with the error or its assignment; False if none is parked
+    (ClassicGroup.completeSyncFuture)."""
+    parked = member.sync
+    if parked is None:
+        return False
+    member.sync = None
+    if error:
+        response = SyncGroupResponse(error)
+    else:
+        response = SyncGroupResponse(error, group.protocol_type, group.protocol, member.assignment)
+    who = (group.name, member.client_id, member.member_id)
+    answer_sync(shard, parked, *who, group.generation, response)
+    return True
+
+
+def answer_sync(
+    shard: Shard,
+    reply: PendingReply,
+    group: str,
+    client_id: str,
+    member_id: str,
+    generation: int,
+    response: SyncGroupResponse,
+) -> None:
+    """Answer a sync and emit its event; ``member_id``: the id that sent the request."""
+    if reply.done:
+        return
+    shard.answer(reply, response)
+    error = response.error.name if response.error else None
+    partitions = None if error else assigned_partitions(response.assignment)
+    shard.emit(events.SyncAnswered(group, client_id, member_id, generation, error, partitions))
+
+
+def _is_stalled(shard: Shard, group: ClassicGroup) -> bool:
+    """Whether the group waits for something that neither a timer nor a write will bring about."""
+    if group.state is PREPARING_REBALANCE:
+        return shard.timers.deadline_of(JOIN, group.name) is None
+    if group.state is COMPLETING_REBALANCE:
+        pending = shard.writes.of_group(group.name)
+        plan_is_written = any(write.cause is AppendCause.GENERATION for write in pending)
+        return not plan_is_written and shard.timers.deadline_of(SYNC, group.name) is None
+    return False
+
+
+def rescue(shard: Shard, name: str, only_if_stalled: bool) -> Write | None:
+    """Put an empty group in the place of this one, which an operation has broken. Returns the write of its
+    record, None without a group.
+
+    The new group keeps generation, protocol type and offsets. Parked requests get COORDINATOR_NOT_AVAILABLE:
+    clients look for the coordinator again and join with the id that they have; it is unknown now
+    (UNKNOWN_MEMBER_ID), so they join as new members. UNKNOWN_SERVER_ERROR would be fatal for Java's consumer:
+    `poll` throws it. Writes under way find that their group is gone, and change nothing.
+    """
+    group = shard.group_as(name, ClassicGroup)
+    if group is None or (only_if_stalled and not _is_stalled(shard, group)):
+        return None
+    cancel_timers(shard, group)
+    answer_all_parked(shard, group, Error.COORDINATOR_NOT_AVAILABLE)
+    for member in group.members.values():
+        emit_member_removed(shard, group, member, Cause.FAILED)
+    for member_id in group.pending_members:
+        shard.emit(events.PendingMemberRemoved(name, member_id, Cause.FAILED))
+    empty = _emptied(group)
+    shard.groups.put(name, empty)
+    if empty.state is not EMPTY:
+        transition(shard, empty, Cause.FAILED, None)
+    if not group.committed:
+        exists_if_written(shard, empty)
+    return Write(name, [group_record(shard, empty)], AppendCause.EMPTY_GROUP)
+
+
+def _emptied(group: ClassicGroup) -> ClassicGroup:
+    empty = ClassicGroup(group.name)
+    empty.state, empty.state_since_ms = group.state, group.state_since_ms
+    empty.generation, empty.protocol_type = group.generation, group.protocol_type
+    empty.committed = group.committed
+    return empty

@@ -1,7 +1,7 @@
 """A classic group and its members: plain state, and the counts that keep decisions cheap.
 
-Nothing here sets timers, answers or emits events: the modules beside it decide (`joins`, `syncs`, `leaves`,
-`rebalances`, ...). Kafka: ClassicGroup, ClassicGroupMember.
+Nothing here sets timers, answers or emits events: the modules beside it decide (`joins`, `rebalances`,
+`sessions`, ...). Kafka: ClassicGroup, ClassicGroupMember.
 """
 
 from __future__ import annotations
@@ -83,27 +83,6 @@ class Member:
 
 class ClassicGroup:
     """The state of one group, and what can be read from it directly."""
-
-    __slots__ = (
-        "awaiting_join",
-        "committed",
-        "generation",
-        "leader",
-        "members",
-        "name",
-        "new_member_added",
-        "pending_members",
-        "pending_sync",
-        "preferences",
-        "previous_state",
-        "protocol",
-        "protocol_type",
-        "state",
-        "state_since_ms",
-        "static_members",
-        "subscriptions",
-        "supported",
-    )
 
     kind: ClassVar[GroupType] = GroupType.CLASSIC
 

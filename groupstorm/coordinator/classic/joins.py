@@ -11,18 +11,22 @@ Kafka: GroupMetadataManager.classicGroupJoin and below, GroupCoordinatorService.
 
 from __future__ import annotations
 
-from groupstorm.coordinator.classic.changes import create_group, emit_member_removed, restart_session
+from groupstorm.coordinator.classic.changes import (
+    answer_join,
+    create_group,
+    emit_member_removed,
+    of_generation,
+    restart_session,
+)
 from groupstorm.coordinator.classic.group import ClassicGroup, Member
 from groupstorm.coordinator.classic.group_records import empty_group_record
 from groupstorm.coordinator.classic.rebalances import rebalance_or_complete
-from groupstorm.coordinator.classic.replies import answer_join
 from groupstorm.coordinator.classic.states import EMPTY, MEMBER_UPDATED, PREPARING_REBALANCE, STABLE
 from groupstorm.coordinator.classic.static_members import replace_static_member
 from groupstorm.coordinator.config import NEW_MEMBER_JOIN_TIMEOUT_MS
-from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.effects import PendingReply, Write
 from groupstorm.coordinator.errors import NO_ERROR, CoordinatorFault, Error
 from groupstorm.coordinator.messages import NO_MEMBER_ID, JoinGroup, JoinGroupResponse
-from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, group_append_error
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import SESSION
@@ -36,8 +40,10 @@ _KNOWN_MEMBER_ID_SINCE = 4
 def handle_join(shard: Shard, request: JoinGroup, reply: PendingReply) -> Write | None:
     """Answer at once, or park the request in the group's round."""
     group = shard.group_as(request.group, ClassicGroup)
-    error = _check(shard, request, group)
-    if error is not NO_ERROR:
+    error = _check_fields(shard, request)
+    if not error and group is None and request.member_id != NO_MEMBER_ID:
+        error = Error.UNKNOWN_MEMBER_ID
+    if error:
         return _refuse(shard, request, reply, error)
     is_new_group = group is None
     if group is None:
@@ -54,14 +60,6 @@ def _on_group_written(shard: Shard, request: JoinGroup, reply: PendingReply, err
     if error is not None:
         response = JoinGroupResponse(group_append_error(error))
         answer_join(shard, reply, request.group, request.client_id, request.member_id, response)
-
-
-def _check(shard: Shard, request: JoinGroup, group: ClassicGroup | None) -> Error:
-    """The error of a request that is refused in every state of the group."""
-    error = _check_fields(shard, request)
-    if not error and group is None and request.member_id != NO_MEMBER_ID:
-        return Error.UNKNOWN_MEMBER_ID
-    return error
 
 
 def _check_fields(shard: Shard, request: JoinGroup) -> Error:
@@ -215,13 +213,6 @@ def _answer_retry(
     shard: Shard, reply: PendingReply, group: ClassicGroup, member: Member, is_leader: bool
 ) -> None:
     """The metadata is the same: the first answer may be lost, so the member gets the generation again."""
-    response = JoinGroupResponse(
-        NO_ERROR,
-        group.generation,
-        member.member_id,
-        group.leader or "",
-        group.protocol_type,
-        group.protocol,
-        members=group.described_members() if is_leader else (),
-    )
+    members = group.described_members() if is_leader else ()
+    response = of_generation(group, member.member_id, group.leader or "", members)
     answer_join(shard, reply, group.name, member.client_id, member.member_id, response)

@@ -3,7 +3,7 @@
 Rule 1: everything that moves a group from one state to another stands in `TRANSITIONS`. `next_state` is its
 only reader, and `changes.transition` the only caller of `next_state`.
 Rule 2: the table says what *may* happen, not when. The modules that handle requests and timers hold the
-conditions (`joins`, `syncs`, `leaves`, `rebalances`, ...).
+conditions (`joins`, `rebalances`, `sessions`, ...).
 
 Sources are Kafka 4.3.1: GMM is GroupMetadataManager; the allowed pairs of states are those of
 ClassicGroupState. Kafka's Dead is no state here: a coordinator that is unloaded ends with its
@@ -38,7 +38,7 @@ TRANSITIONS: dict[GroupState, dict[Cause, GroupState]] = {
         Cause.REBALANCE_TIMEOUT: COMPLETING_REBALANCE,  # GMM.maybeCompleteJoinElseSchedule
         Cause.INITIAL_DELAY: COMPLETING_REBALANCE,  # GMM.tryCompleteInitialRebalanceElseSchedule
         Cause.NO_MEMBERS: EMPTY,  # ClassicGroup.initNextGeneration
-        Cause.FAILED: EMPTY,  # not in Kafka: failures.fail_group
+        Cause.FAILED: EMPTY,  # not in Kafka: changes.rescue
     },
     COMPLETING_REBALANCE: {
         Cause.ASSIGNED: STABLE,  # GMM.classicGroupSyncToClassicGroup
@@ -50,7 +50,7 @@ TRANSITIONS: dict[GroupState, dict[Cause, GroupState]] = {
         Cause.LEFT: PREPARING_REBALANCE,  # GMM.classicGroupLeaveToClassicGroup, pending ids included
         Cause.SESSION_EXPIRED: PREPARING_REBALANCE,  # GMM.removeMemberAndUpdateClassicGroup
         Cause.SYNC_TIMEOUT: PREPARING_REBALANCE,  # GMM.expirePendingSync
-        Cause.FAILED: EMPTY,  # not in Kafka: failures.fail_group
+        Cause.FAILED: EMPTY,  # not in Kafka: changes.rescue
     },
     STABLE: {
         Cause.NEW_MEMBER: PREPARING_REBALANCE,  # GMM.addMemberThenRebalanceOrCompleteJoin
@@ -63,7 +63,7 @@ TRANSITIONS: dict[GroupState, dict[Cause, GroupState]] = {
         Cause.SYNC_TIMEOUT: PREPARING_REBALANCE,  # GMM.expirePendingSync
         Cause.OVER_CAPACITY: PREPARING_REBALANCE,  # GMM.onLoaded
         Cause.DOWNGRADED: PREPARING_REBALANCE,  # GMM.convertToClassicGroup
-        Cause.FAILED: EMPTY,  # not in Kafka: failures.fail_group
+        Cause.FAILED: EMPTY,  # not in Kafka: changes.rescue
     },
 }
 

@@ -7,15 +7,19 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from groupstorm.coordinator.classic.changes import restart_session
+from groupstorm.coordinator.classic.changes import (
+    answer_join,
+    answer_parked_join,
+    answer_parked_sync,
+    of_generation,
+    restart_session,
+)
 from groupstorm.coordinator.classic.group import ClassicGroup, Member, Protocols
 from groupstorm.coordinator.classic.group_records import group_record
 from groupstorm.coordinator.classic.rebalances import maybe_complete_join, prepare_rebalance
-from groupstorm.coordinator.classic.replies import answer_join, answer_parked_join, answer_parked_sync
-from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.effects import PendingReply, Write
 from groupstorm.coordinator.errors import CoordinatorFault, Error
 from groupstorm.coordinator.messages import NO_MEMBER_ID, JoinGroup, JoinGroupResponse
-from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, group_append_error
 from groupstorm.coordinator.shard import Shard
 from groupstorm.trace.events import coordinator as events
@@ -112,14 +116,7 @@ def _answer_replaced(
     From version 9 on a leader gets the members, whose topics it watches, and is told to skip the assignment
     (KIP-814). Before, the answer names the old id as the leader: a leader that knew would assign.
     """
-    response = JoinGroupResponse(
-        Error.NONE,
-        group.generation,
-        member.member_id,
-        old_leader or "",
-        group.protocol_type,
-        group.protocol,
-    )
+    response = of_generation(group, member.member_id, old_leader or "")
     if request.version >= _SKIP_ASSIGNMENT_SINCE:
         leads = group.leader == member.member_id
         if leads and group.state is GroupState.PREPARING_REBALANCE:
@@ -149,12 +146,6 @@ def _go_back(
         )
     )
     restart_session(shard, group, old)
-    response = JoinGroupResponse(
-        group_append_error(error),
-        group.generation,
-        NO_MEMBER_ID,
-        before.old_leader or "",
-        group.protocol_type,
-        group.protocol,
-    )
+    present = of_generation(group, NO_MEMBER_ID, before.old_leader or "")
+    response = present._replace(error=group_append_error(error))
     answer_join(shard, reply, group.name, member.client_id, before.new_id, response)

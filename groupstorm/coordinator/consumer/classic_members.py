@@ -19,24 +19,20 @@ from groupstorm.assignors.userdata import (
     UserDataError,
     decode_subscription,
 )
-from groupstorm.assignors.userdata.wire import read_int16
-from groupstorm.coordinator.change_events import emit_downgraded, emit_replaced
-from groupstorm.coordinator.changes import restart_session, when_written
-from groupstorm.coordinator.classic.replies import answer_join, answer_sync
+from groupstorm.coordinator.changes import emit_downgraded, emit_replaced, restart_session, when_written
+from groupstorm.coordinator.classic.changes import answer_join, answer_sync
 from groupstorm.coordinator.consumer.group import NO_EPOCH, ConsumerGroup
+from groupstorm.coordinator.consumer.heartbeats import check_room, fence, member_to_join
 from groupstorm.coordinator.consumer.member import (
     ClassicMetadata,
     ConsumerMember,
     Owned,
 )
-from groupstorm.coordinator.consumer.membership import check_room, fence, member_to_join
 from groupstorm.coordinator.consumer.migration import (
     downgrade,
-    encode_partitions,
-    in_hash_order,
+    encode_held,
     may_downgrade_replacing,
 )
-from groupstorm.coordinator.consumer.reconciliation import reconcile_member
 from groupstorm.coordinator.consumer.subscriptions import (
     Noticed,
     RegexChange,
@@ -44,8 +40,8 @@ from groupstorm.coordinator.consumer.subscriptions import (
     notice_topics,
     write_subscription,
 )
-from groupstorm.coordinator.consumer.targets import MemberTarget, last_target, update_target
-from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.consumer.targets import assign, reconcile_member
+from groupstorm.coordinator.effects import PendingReply, Write
 from groupstorm.coordinator.errors import NO_ERROR, CoordinatorFault, Error, Refused
 from groupstorm.coordinator.messages import (
     NO_MEMBER_ID,
@@ -61,14 +57,13 @@ from groupstorm.coordinator.messages import (
     SyncGroupResponse,
 )
 from groupstorm.coordinator.modern.config import MigrationPolicy
+from groupstorm.coordinator.modern.group import sender
 from groupstorm.coordinator.modern.member import MemberState
-from groupstorm.coordinator.modern.membership import known_member, owner_of_instance
-from groupstorm.coordinator.modern.subscribed import hash_set
-from groupstorm.coordinator.pending_writes import Write
+from groupstorm.coordinator.modern.subscribed import MemberTarget, hash_set, last_target, update_target
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import MEMBER_JOIN, MEMBER_SYNC
-from groupstorm.coordinator.writes import answer_in_turn
+from groupstorm.coordinator.writes import answer_in_turn, answering
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.turns import at_once
 
@@ -122,7 +117,8 @@ def _join(shard: Shard, request: JoinGroup, reply: PendingReply, group: Consumer
             last = MemberTarget(group.assignment_epoch, last_target(group, after))
             after = reconcile_member(shard, group, after, last, bumps, owned, records)
         return _replace_last(shard, _Join(request, reply, group), existing, after, records, rebalances)
-    target = at_once(update_target(shard, group, noticed, before, after, records))
+    assigning = assign(shard, group, noticed, before, after)
+    target = at_once(update_target(shard, group, noticed.epoch, after, assigning, records))
     after = reconcile_member(shard, group, after, target, bumps, owned, records)
     return when_written(
         shard,
@@ -136,14 +132,10 @@ def _join(shard: Shard, request: JoinGroup, reply: PendingReply, group: Consumer
 def _joining(
     group: ConsumerGroup, member_id: str, instance: str | None, is_new: bool, records: list[Record]
 ) -> ConsumerMember:
-    if instance is None:
-        return member_to_join(group, member_id)
+    if not is_new and instance is not None:
+        return sender(group, member_id, instance)
     known = group.static_member(instance)
-    if not is_new:
-        return owner_of_instance(known, member_id, instance)
-    if known is None:
-        return member_to_join(group, member_id)
-    return group.replaced(known, member_id, records)
+    return member_to_join(group, member_id) if known is None else group.replaced(known, member_id, records)
 
 
 def _subscription(shard: Shard, protocols: tuple[tuple[str, bytes], ...]) -> Subscription:
@@ -258,9 +250,7 @@ def sync_consumer_group(
 def _assignment(shard: Shard, member: ConsumerMember, classic: ClassicMetadata) -> bytes:
     """The member's partitions, in the version of its subscription."""
     try:
-        version, _ = read_int16(classic.protocols[0][1], 0)
-        partitions = in_hash_order({topic: list(held) for topic, held in member.assigned.items()})
-        return encode_partitions(shard, partitions, version)
+        return encode_held(shard, member.assigned, classic.protocols[0][1])
     except SchemaError as problem:
         raise CoordinatorFault(f"malformed embedded consumer protocol: {problem}") from problem
 
@@ -269,10 +259,7 @@ def _classic_member(
     group: ConsumerGroup, member_id: str, instance: str | None
 ) -> tuple[ConsumerMember, ClassicMetadata]:
     """The member, if it speaks the classic protocol; else it is `Refused` as unknown."""
-    if instance is None:
-        member = known_member(group, member_id)
-    else:
-        member = owner_of_instance(group.static_member(instance), member_id, instance)
+    member = sender(group, member_id, instance)
     if member.classic is None:
         raise Refused(Error.UNKNOWN_MEMBER_ID, f"Member {member_id} does not use the classic protocol.")
     return member, member.classic
@@ -355,19 +342,12 @@ def leave_consumer_group(
     if not gone:
         answer_in_turn(shard, request, reply, response)
         return None
-    return fence(
-        shard,
-        group,
-        list(gone.values()),
-        Cause.LEFT,
-        lambda error: None if error else shard.answer(reply, response),
-    )
+    return fence(shard, group, list(gone.values()), Cause.LEFT, answering(shard, reply, response))
 
 
 def _leaving(group: ConsumerGroup, who: LeavingMember) -> ConsumerMember:
-    if who.group_instance_id is None:
-        return known_member(group, who.member_id)
-    member = group.static_member(who.group_instance_id)
-    if member is not None and who.member_id == NO_MEMBER_ID:
-        return member  # an administrator removes a static member by its instance alone
-    return owner_of_instance(member, who.member_id, who.group_instance_id)
+    if who.group_instance_id is not None and who.member_id == NO_MEMBER_ID:
+        member = group.static_member(who.group_instance_id)
+        if member is not None:
+            return member  # an administrator removes a static member by its instance alone
+    return sender(group, who.member_id, who.group_instance_id)

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from groupstorm.coordinator.config import Compatibility
-from groupstorm.coordinator.consumer.member import ConsumerMember
-from groupstorm.coordinator.consumer.records import (
+from groupstorm.coordinator.consumer.member import (
     ConsumerCurrentRecord,
     ConsumerEpochRecord,
+    ConsumerMember,
     ConsumerMemberRecord,
     ConsumerRecord,
     ConsumerRegexRecord,
@@ -24,11 +24,10 @@ from groupstorm.coordinator.consumer.records import (
     CurrentAssignment,
     MemberSubscription,
 )
-from groupstorm.coordinator.errors import CoordinatorFault, Error, Refused
+from groupstorm.coordinator.errors import CoordinatorFault
 from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.modern.group import entries, merge, put
 from groupstorm.coordinator.modern.member import MemberState
-from groupstorm.coordinator.modern.records import WingTypes
 from groupstorm.coordinator.modern.subscribed import (
     SubscribedGroup,
     SubscribedTopics,
@@ -37,6 +36,7 @@ from groupstorm.coordinator.modern.subscribed import (
     hash_set,
     names_alone_are_equal,
 )
+from groupstorm.coordinator.records import WingTypes
 from groupstorm.coordinator.topics import Topics
 from groupstorm.javahash import JavaHashMap, TimelineHashMap
 
@@ -94,19 +94,6 @@ def is_homogeneous(regexes: dict[str, int], topics: SubscribedTopics, members: i
 class ConsumerGroup(SubscribedGroup[ConsumerMember]):
     """The state of one group, and what can be read from it directly."""
 
-    __slots__ = (
-        "_assignors",
-        "_classic_protocols",
-        "_counted",
-        "_is_homogeneous",
-        "_stable_at",
-        "classic_members",
-        "frees_instances",
-        "partition_epochs",
-        "regexes",
-        "resolved",
-    )
-
     kind = GroupType.CONSUMER
     types = WingTypes(
         ConsumerMember,
@@ -159,20 +146,6 @@ class ConsumerGroup(SubscribedGroup[ConsumerMember]):
     def is_homogeneous(self) -> bool:
         """Whether all members subscribed to the same topics when a member changed last."""
         return self._is_homogeneous
-
-    def static_member(self, instance: str | None) -> ConsumerMember | None:
-        """The member that has this instance id.
-
-        `Refused` (UNKNOWN_MEMBER_ID) if the id belonged to a member that has gone under another instance id:
-        Kafka 4.3.1 forgets only the last instance id of a member.
-        """
-        member_id = None if instance is None else self.static_members.get(instance)
-        if member_id is None:
-            return None
-        member = self.members.get(member_id)
-        if member is None:
-            raise Refused(Error.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of {self.name}.")
-        return member
 
     def partition_epoch(self, topic: UUID, partition: int) -> int:
         """The epoch of the member that holds the partition; `NO_EPOCH` if nobody does."""

@@ -6,7 +6,7 @@ ConsumerGroup.fromClassicGroup, ClassicGroup.fromConsumerGroup.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from uuid import UUID
 
 from groupstorm.assignors.userdata import (
@@ -17,8 +17,7 @@ from groupstorm.assignors.userdata import (
     encode_assignment,
 )
 from groupstorm.assignors.userdata.wire import read_int16
-from groupstorm.coordinator.change_events import emit_downgraded
-from groupstorm.coordinator.changes import restart_session, restore
+from groupstorm.coordinator.changes import emit_downgraded, restart_session, restore
 from groupstorm.coordinator.classic.changes import answer_all_parked, cancel_timers
 from groupstorm.coordinator.classic.changes import restart_session as restart_classic_session
 from groupstorm.coordinator.classic.group import ClassicGroup, Member
@@ -27,18 +26,20 @@ from groupstorm.coordinator.classic.rebalances import prepare_rebalance
 from groupstorm.coordinator.classic.states import EMPTY, STABLE
 from groupstorm.coordinator.classic.subscriptions import CONSUMER_PROTOCOL_TYPE, take_subscriptions
 from groupstorm.coordinator.consumer.group import ConsumerGroup
-from groupstorm.coordinator.consumer.member import ClassicMetadata, ConsumerMember, Partitions
-from groupstorm.coordinator.consumer.records import (
+from groupstorm.coordinator.consumer.member import (
+    ClassicMetadata,
     ConsumerEpochRecord,
+    ConsumerMember,
     ConsumerTargetEpochRecord,
     ConsumerTargetRecord,
+    Partitions,
 )
+from groupstorm.coordinator.effects import Completion, Write
 from groupstorm.coordinator.errors import CoordinatorFault, Error, Refused
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
 from groupstorm.coordinator.modern.group import NEVER
 from groupstorm.coordinator.modern.member import JOIN_EPOCH
 from groupstorm.coordinator.modern.subscribed import hash_set
-from groupstorm.coordinator.pending_writes import Completion, Write
 from groupstorm.coordinator.records import AppendCause, GroupTombstone, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.javahash import JavaHashMap, hash_order, integer_hash, uuid_hash
@@ -258,10 +259,8 @@ def _downgraded(
         holder = one.member_id
         if joining is not None and holder == joining.member_id:
             holder = group.static_members[joining.instance or ""]
-        partitions = in_hash_order({t: list(p) for t, p in group.target(holder).items()})
         try:
-            version, _ = read_int16(one.metadata(classic.protocol), 0)
-            one.assignment = encode_partitions(shard, partitions, version)
+            one.assignment = encode_held(shard, group.target(holder), one.metadata(classic.protocol))
         except SchemaError as problem:
             raise Refused(
                 Error.GROUP_ID_NOT_FOUND, f"Cannot downgrade group {group.name}: {problem}"
@@ -269,11 +268,13 @@ def _downgraded(
     return classic
 
 
-def encode_partitions(shard: Shard, partitions: dict[UUID, list[int]], version: int) -> bytes:
-    """An assignment of the consumer protocol; topics that no longer exist are left out."""
+def encode_held(shard: Shard, held: Mapping[UUID, Iterable[int]], subscription: bytes) -> bytes:
+    """An assignment of the consumer protocol in the version of the member's subscription; topics that no
+    longer exist are left out. Raises SchemaError."""
+    version, _ = read_int16(subscription, 0)
     listed = [
         (name, number)
-        for topic, numbers in partitions.items()
+        for topic, numbers in in_hash_order({topic: list(one) for topic, one in held.items()}).items()
         if (name := shard.topics.name(topic)) is not None
         for number in numbers
     ]

@@ -18,12 +18,11 @@ from groupstorm.coordinator.consumer.group import (
     count_one,
     is_homogeneous,
 )
-from groupstorm.coordinator.consumer.member import ConsumerMember
-from groupstorm.coordinator.consumer.records import ConsumerEpochRecord, ConsumerRegexRecord
+from groupstorm.coordinator.consumer.member import ConsumerEpochRecord, ConsumerMember, ConsumerRegexRecord
 from groupstorm.coordinator.consumer.regexes import REFRESH_INTERVAL_MIN_MS, problem_of
+from groupstorm.coordinator.effects import Write
 from groupstorm.coordinator.errors import Error, Refused
 from groupstorm.coordinator.modern.subscribed import SubscribedTopics, count_names
-from groupstorm.coordinator.pending_writes import Write
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.trace.events.group_states import Cause

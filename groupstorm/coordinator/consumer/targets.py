@@ -1,56 +1,33 @@
-"""The target assignment of a group: which member shall have which partitions.
+"""The target assignment of a group, which partitions each member shall have, and the way of a member from its
+current assignment towards it, a heartbeat at a time.
 
-Kafka: GroupMetadataManager.maybeUpdateTargetAssignment, TargetAssignmentBuilder.
+Kafka: GroupMetadataManager.maybeUpdateTargetAssignment, TargetAssignmentBuilder, CurrentAssignmentBuilder.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
+from uuid import UUID
 
 from groupstorm.assignors.server import AssignmentRefused, MemberSpec, Target, TopicDescription, get
+from groupstorm.coordinator.changes import watch_revocation
 from groupstorm.coordinator.consumer.group import ConsumerGroup
-from groupstorm.coordinator.consumer.member import ConsumerMember
-from groupstorm.coordinator.consumer.records import (
-    ConsumerTargetEpochRecord,
-    ConsumerTargetRecord,
+from groupstorm.coordinator.consumer.member import (
+    ConsumerMember,
+    Owned,
+    Partitions,
+    owns_any,
 )
 from groupstorm.coordinator.consumer.subscriptions import Noticed, topics_of
 from groupstorm.coordinator.errors import CoordinatorFault
+from groupstorm.coordinator.modern.member import MemberState, state_after
+from groupstorm.coordinator.modern.subscribed import MemberTarget
 from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.javahash import JavaHashMap
 from groupstorm.turns import Turns
-
-
-class MemberTarget(NamedTuple):
-    """One member's target and the epoch for which it was computed."""
-
-    epoch: int
-    partitions: Target
-
-
-def update_target(
-    shard: Shard,
-    group: ConsumerGroup,
-    noticed: Noticed,
-    before: ConsumerMember,
-    after: ConsumerMember,
-    records: list[Record],
-) -> Turns[MemberTarget]:
-    """The member's target, computed anew if the group has changed since the last one was.
-
-    At most once per `group.consumer.assignment.interval.ms`: until then the old target counts.
-    """
-    interval_ms = shard.group_options.consumer(group.name).assignment_interval_ms
-    may_assign = interval_ms == 0 or group.may_assign(shard.now_ms, interval_ms)
-    if group.assignment_epoch >= noticed.epoch or not may_assign:
-        return MemberTarget(group.assignment_epoch, last_target(group, after))
-    targets = yield from _assign(shard, group, noticed, before, after)
-    for member_id, target in targets.items():
-        if target != group.targets.get(member_id):
-            records.append(ConsumerTargetRecord(group.name, member_id, target))
-    records.append(ConsumerTargetEpochRecord(group.name, noticed.epoch, shard.now_ms))
-    return MemberTarget(noticed.epoch, targets[after.member_id])
 
 
 def preferred_assignor(
@@ -63,15 +40,7 @@ def preferred_assignor(
     return group.preferred_assignor(before, after) or shard.config.consumer.assignors[0]
 
 
-def last_target(group: ConsumerGroup, member: ConsumerMember) -> Target:
-    """The member's present target; a static member has that of its predecessor."""
-    if member.instance is None:
-        return group.target(member.member_id)
-    predecessor = group.static_members.get(member.instance)
-    return {} if predecessor is None else group.target(predecessor)
-
-
-def _assign(
+def assign(
     shard: Shard, group: ConsumerGroup, noticed: Noticed, before: ConsumerMember, after: ConsumerMember
 ) -> Turns[dict[str, Target]]:
     """Every member's target in the order of Kafka's map; a target that stays is the same object."""
@@ -113,3 +82,116 @@ def _same_or(old: Target | None, new: Target) -> Target:
 
 def _spec(group: ConsumerGroup, member: ConsumerMember, target: Target) -> MemberSpec:
     return MemberSpec(topics_of(group, member), target, member.instance)
+
+
+class Reconciliation(NamedTuple):
+    """The question: a member's target and what is known about its partitions.
+
+    ``is_subscribed``: whether the member subscribes to the topic with this id; ``subscribes_to_nothing``: it
+    subscribes to no topic, existing or not; ``held``: the partitions that members hold; ``owned``: what the
+    member says that it owns, None if nothing.
+    """
+
+    target: Target
+    target_epoch: int
+    held: Partitions
+    is_subscribed: Callable[[UUID], bool]
+    subscribes_to_nothing: bool
+    has_subscription_changed: bool
+    owned: Owned | None
+
+
+def reconcile(member: ConsumerMember, question: Reconciliation) -> ConsumerMember:
+    """The member after this heartbeat; the same object if nothing changes."""
+    still_owns = owns_any(question.owned, member.revoking)
+    if member.advances(question.target_epoch, still_owns):
+        return _advance(member, question)
+    return _drop_topics(member, question) if question.has_subscription_changed else member
+
+
+def _drop_topics(member: ConsumerMember, question: Reconciliation) -> ConsumerMember:
+    """Take away the topics to which the member no longer subscribes; its epoch stays."""
+    dropped = {topic: held for topic, held in member.assigned.items() if not question.is_subscribed(topic)}
+    if not dropped and (member.revoking or not question.subscribes_to_nothing):
+        return member
+    assigned = {topic: held for topic, held in member.assigned.items() if topic not in dropped}
+    revoking = dict(member.revoking)
+    for topic, held in dropped.items():
+        revoking[topic] = {**revoking.get(topic, {}), **held}
+    changed = replace(member, previous_epoch=member.epoch, assigned=assigned)
+    if revoking and owns_any(question.owned, revoking):
+        return replace(changed, state=MemberState.UNREVOKED_PARTITIONS, revoking=revoking)
+    return changed
+
+
+def _advance(member: ConsumerMember, question: Reconciliation) -> ConsumerMember:
+    """Keep what is in the target, give the rest up, and then take what nobody else holds."""
+    kept: dict[UUID, dict[int, int]] = {}
+    revoking: dict[UUID, dict[int, int]] = {}
+    taken: dict[UUID, dict[int, int]] = {}
+    others_hold = False
+    beside = {topic: () for topic in member.assigned if topic not in question.target}
+    # a UUID's hash is dear: each topic is looked up only where it may be
+    for topic, target in (*question.target.items(), *beside.items()):
+        wanted = target if question.is_subscribed(topic) else ()
+        assigned = member.assigned.get(topic) if member.assigned else None
+        has: Mapping[int, int] = {}
+        if assigned:
+            in_target = frozenset(wanted)
+            for number, epoch in assigned.items():
+                (kept if number in in_target else revoking).setdefault(topic, {})[number] = epoch
+            has = kept.get(topic, {})
+        held = question.held.get(topic) if question.held else None
+        free: Sequence[int] = [number for number in wanted if number not in has] if has else wanted
+        if held:
+            free = [one for one in free if one not in held or _is_in(member.revoking, topic, one)]
+            others_hold = others_hold or len(has) + len(free) < len(wanted)
+        if free:
+            taken[topic] = {**has, **dict.fromkeys(free, question.target_epoch)}
+    must_revoke = bool(revoking) and owns_any(question.owned, revoking)
+    state = state_after(MemberState, must_revoke, others_hold)
+    if state is MemberState.UNREVOKED_PARTITIONS:
+        return member.with_current((member.epoch, member.epoch, state, kept, revoking))
+    return member.with_current((question.target_epoch, member.epoch, state, {**kept, **taken}, {}))
+
+
+def _is_in(partitions: Partitions, topic: UUID, number: int) -> bool:
+    return number in partitions.get(topic, {})
+
+
+def reconcile_member(
+    shard: Shard,
+    group: ConsumerGroup,
+    member: ConsumerMember,
+    target: MemberTarget,
+    has_subscription_changed: bool,
+    owned: Owned | None,
+    records: list[Record],
+) -> ConsumerMember:
+    """Bring the member towards its target, and write it if that changes the member.
+
+    While the member has partitions to give up, its rebalance timeout runs. It starts again at each change.
+
+    Kafka: GroupMetadataManager.maybeReconcile.
+    """
+    if not has_subscription_changed and member.is_reconciled_to(target.epoch):
+        return member
+    topics = frozenset(topics_of(group, member))
+    reconciled = reconcile(
+        member,
+        Reconciliation(
+            target.partitions,
+            target.epoch,
+            group.partition_epochs,
+            lambda topic: shard.topics.name(topic) in topics,
+            not topics,
+            has_subscription_changed,
+            owned,
+        ),
+    )
+    if reconciled == member:
+        return reconciled
+    records.append(group.current_record(reconciled))
+    if reconciled.classic is None:
+        watch_revocation(shard, group.name, reconciled)
+    return reconciled

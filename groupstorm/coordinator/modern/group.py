@@ -1,7 +1,8 @@
-"""A group of one of the newer protocols: what the state of consumer, streams and share groups has in common.
+"""A group of one of the newer protocols: what the state of consumer, streams and share groups has in common,
+and which member a request comes from.
 
 Only records change a group (`take`). Every change leaves its inverse in ``undo``, so that a write which fails
-can be taken back. Kafka: ModernGroup, which StreamsGroup repeats.
+can be taken back. Kafka: ModernGroup, which StreamsGroup repeats; GroupMetadataManager's throwIf... methods.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from enum import StrEnum
 from typing import Any, ClassVar, Generic, TypeVar
 
 from groupstorm.coordinator.config import Compatibility
-from groupstorm.coordinator.errors import CoordinatorFault
+from groupstorm.coordinator.errors import CoordinatorFault, Error, Refused
 from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_EPOCH, ModernMember
-from groupstorm.coordinator.modern.records import EntryRecord, WingTypes
+from groupstorm.coordinator.records import EntryRecord, WingTypes
 from groupstorm.coordinator.topics import Topics
 from groupstorm.javahash import TimelineHashMap
 
@@ -35,17 +36,6 @@ _NO_TARGET = -1
 
 class ModernGroup(ABC, Generic[M, T]):
     """The state of one group. ``M``: its members, ``T``: the target of one."""
-
-    __slots__ = (
-        "assignment_epoch",
-        "assignment_ms",
-        "committed",
-        "members",
-        "name",
-        "static_members",
-        "targets",
-        "undo",
-    )
 
     kind: ClassVar[GroupType]
     types: ClassVar[WingTypes]
@@ -105,6 +95,20 @@ class ModernGroup(ABC, Generic[M, T]):
     @abstractmethod
     def names_of(self, assigned: Any, topics: Topics) -> tuple[str, ...]:
         """The names, as Kafka prints them, of what is assigned, exists and runs."""
+
+    def static_member(self, instance: str | None) -> M | None:
+        """The member that has this instance id.
+
+        `Refused` (UNKNOWN_MEMBER_ID) if the id belonged to a member that has gone under another instance id:
+        Kafka 4.3.1 forgets only the last instance id of a member of a consumer group.
+        """
+        member_id = None if instance is None else self.static_members.get(instance)
+        if member_id is None:
+            return None
+        member = self.members.get(member_id)
+        if member is None:
+            raise Refused(Error.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of {self.name}.")
+        return member
 
     def former(self, ids: Iterable[str]) -> dict[str, ModernMember]:
         """The members among these that the group has."""
@@ -257,3 +261,65 @@ def merge(table: dict[K, V], changes: Mapping[K, V | None]) -> None:
             table.pop(key, None)
         else:
             table[key] = value
+
+
+def full(kind: str, max_size: int) -> Refused:
+    """The refusal of a member that the group has no room for."""
+    return Refused(
+        Error.GROUP_MAX_SIZE_REACHED,
+        f"The {kind} group has reached its maximum capacity of {max_size} members.",
+    )
+
+
+def known_member(group: ModernGroup[M, Any], member_id: str) -> M:
+    """The member with this id; else `Refused` (UNKNOWN_MEMBER_ID)."""
+    member = group.members.get(member_id)
+    if member is None:
+        raise Refused(Error.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.name}.")
+    return member
+
+
+def owner_of_instance(known: M | None, member_id: str, instance: str) -> M:
+    """The static member, if the id is its own; else `Refused`: unknown, or fenced by another id."""
+    if known is None:
+        raise Refused(Error.UNKNOWN_MEMBER_ID, f"Instance id {instance} is unknown.")
+    if known.member_id != member_id:
+        raise Refused(
+            Error.FENCED_INSTANCE_ID,
+            f"Static member {member_id} with instance id {instance} was fenced by member {known.member_id}.",
+        )
+    return known
+
+
+def sender(group: ModernGroup[M, Any], member_id: str, instance: str | None) -> M:
+    """The member with this id, and with this instance id if it gives one; else `Refused`."""
+    if instance is None:
+        return known_member(group, member_id)
+    return owner_of_instance(group.static_member(instance), member_id, instance)
+
+
+def unreleased(owner: ModernMember, member_id: str) -> Refused:
+    """The refusal of a member whose instance id another one has."""
+    return Refused(
+        Error.UNRELEASED_INSTANCE_ID,
+        f"Static member {member_id} with instance id {owner.instance} cannot join the group because the"
+        f" instance id is owned by {owner.member_id} member.",
+    )
+
+
+def check_epoch(
+    kind: str, member: ModernMember, epoch: int, owns_only_its_own: bool, too_small: str = ""
+) -> None:
+    """Fence every epoch but the member's own, and the one before if the member owns nothing but what is
+    assigned to it: it may have missed the answer that held its epoch. ``too_small``: what the refusal of a
+    smaller epoch adds."""
+    missed_an_answer = epoch == member.previous_epoch and owns_only_its_own
+    if epoch == member.epoch or (epoch < member.epoch and missed_an_answer):
+        return
+    raise Refused(
+        Error.FENCED_MEMBER_EPOCH,
+        f"The {kind} group member has a {'greater' if epoch > member.epoch else 'smaller'} member epoch"
+        f" ({epoch}) than the one known by the group coordinator ({member.epoch})"
+        f"{'' if epoch > member.epoch else too_small}."
+        " The member must abandon all its partitions and rejoin.",
+    )

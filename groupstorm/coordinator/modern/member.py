@@ -1,10 +1,11 @@
-"""A member of a group of the newer protocols, as a value: every change makes a new one."""
+"""A member of a group of the newer protocols, as a value: every change makes a new one. Its states, and
+the steps that bring it towards its target."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Final, Self
+from typing import Any, Final, Self, TypeVar
 
 #: Member epochs with a meaning of their own (ConsumerGroupHeartbeatRequest, StreamsGroupHeartbeatRequest).
 JOIN_EPOCH = 0
@@ -37,6 +38,20 @@ _STABLE: Final = (MemberState.STABLE, TaskState.STABLE)
 #: The states in which a member's rebalance timeout runs.
 UNREVOKED = (MemberState.UNREVOKED_PARTITIONS, TaskState.UNREVOKED_TASKS)
 
+S = TypeVar("S", bound=StrEnum)
+
+
+def state_after(states: type[S], must_revoke: bool, others_hold: bool) -> S:
+    """The state of a member after it has advanced towards its target (CurrentAssignmentBuilder).
+
+    ``must_revoke``: it still owns some of what it has to give up; ``others_hold``: others have some of what
+    its target gives it.
+    """
+    stable, unrevoked, unreleased = states
+    if must_revoke:
+        return unrevoked
+    return unreleased if others_hold else stable
+
 
 @dataclass(frozen=True, slots=True)
 class ModernMember:
@@ -67,6 +82,16 @@ class ModernMember:
     def is_reconciled_to(self, epoch: int) -> bool:
         """Whether the member has everything of the target with this epoch."""
         return self.state in _STABLE and self.epoch == epoch
+
+    def advances(self, target_epoch: int, still_owns: bool) -> bool:
+        """Whether a heartbeat brings the member further towards its target (CurrentAssignmentBuilder).
+
+        ``still_owns``: it may own some of what it has to give up. Kafka's state UNKNOWN, for records of newer
+        brokers, cannot occur here.
+        """
+        if self.state in UNREVOKED:
+            return not still_owns
+        return self.state not in _STABLE or self.epoch != target_epoch
 
     def with_current(self, current: Any) -> Self:
         """The member with what a record says that reconciliation has determined."""

@@ -6,13 +6,16 @@ Kafka: ModernGroup.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 from groupstorm.assignors.server import Target
 from groupstorm.coordinator.modern.group import FIRST_EPOCH, M, ModernGroup
+from groupstorm.coordinator.records import Record
+from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.topics import Topics
 from groupstorm.javahash import hash_order
+from groupstorm.turns import Turns
 
 #: Topic -> how many members name it, how many resolved regular expressions match it.
 SubscribedTopics = dict[str, tuple[int, int]]
@@ -51,6 +54,13 @@ def count_topics(topics: SubscribedTopics, counted: Iterable[str], names: int, m
 def names_alone_are_equal(topics: SubscribedTopics, members: int) -> bool:
     """Whether each of the topics is named by all members (ModernGroup.subscriptionType)."""
     return all(names == members for names, _ in topics.values())
+
+
+class MemberTarget(NamedTuple):
+    """One member's target and the epoch for which it was computed."""
+
+    epoch: int
+    partitions: Target
 
 
 class SubscribedGroup(ModernGroup[M, Target]):
@@ -103,3 +113,41 @@ class SubscribedGroup(ModernGroup[M, Target]):
 
     def _put_epoch(self, epoch: int, metadata_hash: int) -> None:
         self.epoch, self.metadata_hash = epoch, metadata_hash
+
+
+def last_target(group: SubscribedGroup[M], member: M) -> Target:
+    """The member's present target; a static member has that of its predecessor."""
+    if member.instance is None:
+        return group.target(member.member_id)
+    predecessor = group.static_members.get(member.instance)
+    return {} if predecessor is None else group.target(predecessor)
+
+
+def update_target(
+    shard: Shard,
+    group: SubscribedGroup[M],
+    epoch: int,
+    member: M,
+    assign: Turns[dict[str, Target]],
+    records: list[Record],
+) -> Turns[MemberTarget]:
+    """The member's target, computed anew by ``assign`` if the group's ``epoch`` is later than the last one's.
+
+    At most once per assignment interval (`group.consumer.assignment.interval.ms`, `group.share...`): until
+    then the old target counts. Kafka: GroupMetadataManager.maybeUpdateTargetAssignment,
+    TargetAssignmentBuilder.
+    """
+    present = MemberTarget(group.assignment_epoch, last_target(group, member))
+    if group.assignment_epoch >= epoch:
+        return present
+    interval_ms = shard.group_options.modern(group.kind, group.name).assignment_interval_ms
+    if interval_ms > 0 and not group.may_assign(shard.now_ms, interval_ms):
+        return present
+    targets = yield from assign
+    records += [
+        group.types.target(group.name, member_id, target)
+        for member_id, target in targets.items()
+        if target is not group.targets.get(member_id)
+    ]
+    records.append(group.types.target_epoch(group.name, epoch, shard.now_ms))
+    return MemberTarget(epoch, targets[member.member_id])

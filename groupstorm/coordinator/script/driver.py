@@ -12,24 +12,105 @@ What an outcome looks like on the screen is the caller's affair.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.effects import Effects
-from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import Request, Response
 from groupstorm.coordinator.records import AppendCause, Record, TransactionEndRecord
-from groupstorm.coordinator.script.clients import Clients, Scene
-from groupstorm.coordinator.script.names import Names, topic_uuid
+from groupstorm.coordinator.script.clients import Clients, InvalidStep, Names, Scene, topic_uuid
 from groupstorm.coordinator.script.requests import append_error, build_request
-from groupstorm.coordinator.script.stand_ins import ScriptedPlugin, plugin_way
+from groupstorm.coordinator.share.persister import Initialization
+from groupstorm.coordinator.streams.description_plugin import Outcome as PluginOutcome
+from groupstorm.coordinator.streams.description_plugin import PluginAnswer
+from groupstorm.coordinator.streams.messages import TopologyDescription
 from groupstorm.coordinator.topics import Topic
 from groupstorm.trace.events.coordinator import Event
+from groupstorm.turns import Turns
 
 #: More timers than this at one instant do not end by themselves.
 _TIMERS_AT_ONCE_MAX = 100_000
+
+
+_LOST = "lost"
+
+
+def persister_error(step: Mapping[str, Any]) -> Error | None:
+    """The answer of the persister to what the step makes the coordinator ask; None: it is lost."""
+    name = step.get("persister")
+    if name is None:
+        return NO_ERROR
+    if name == _LOST:
+        return None
+    if not isinstance(name, str) or name not in Error.__members__:
+        raise InvalidStep(f"persister: {name!r} is neither an error's name nor lost")
+    return Error[name]
+
+
+class ScriptedPersister:
+    """``error``: its answer to the present step. ``asked`` keeps what it was asked to initialise."""
+
+    def __init__(self) -> None:
+        self.error: Error | None = NO_ERROR
+        self.asked: list[tuple[str, Initialization]] = []
+
+    def initialize(self, group: str, asked: Initialization, /) -> Turns[Error | None]:
+        self.asked.append((group, asked))
+        yield 0
+        return self.error
+
+    def delete(self, group: str, partitions: Mapping[UUID, Iterable[int]], /) -> Turns[Error | None]:
+        del group, partitions
+        yield 0
+        return self.error
+
+
+_NOTHING = "none"
+_FAILURES = {
+    "permanent": PluginAnswer(PluginOutcome.PERMANENT, "never"),
+    "transient": PluginAnswer(PluginOutcome.TRANSIENT, "later"),
+    "throw": PluginAnswer(PluginOutcome.RAISED),
+    "lost": PluginAnswer(PluginOutcome.LOST),
+}
+_WAYS = (*_FAILURES, _NOTHING)
+
+
+class ScriptedPlugin:
+    """Keeps descriptions by group. ``way``: how the present step wants it to answer; None: with success."""
+
+    def __init__(self) -> None:
+        self.way: str | None = None
+        self._kept: dict[str, tuple[int, TopologyDescription]] = {}
+
+    def set_topology(self, group: str, epoch: int, description: TopologyDescription, /) -> PluginAnswer:
+        if self.way is None:
+            self._kept[group] = epoch, description
+        return self._answer()
+
+    def get_topology(self, group: str, epoch: int, /) -> PluginAnswer:
+        kept_epoch, description = self._kept.get(group, (-1, None))
+        is_found = self.way is None and kept_epoch == epoch
+        return self._answer()._replace(description=description if is_found else None)
+
+    def delete_topology(self, group: str, /) -> PluginAnswer:
+        if self.way is None:
+            self._kept.pop(group, None)
+        return self._answer()
+
+    def _answer(self) -> PluginAnswer:
+        return _FAILURES.get(self.way or "", PluginAnswer(PluginOutcome.DONE))
+
+
+def plugin_way(step: Mapping[str, Any]) -> str | None:
+    """The answer of the plugin for topology descriptions to what the step makes the coordinator ask."""
+    way = step.get("plugin")
+    if way is not None and way not in _WAYS:
+        raise InvalidStep(f"plugin: {way!r} is not one of {', '.join(_WAYS)}")
+    return way
 
 
 class EndlessTimers(Exception):

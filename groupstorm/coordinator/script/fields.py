@@ -53,8 +53,13 @@ class Fields:
             raise InvalidStep(f"{name}: {value!r} is no object")
         return value
 
-    def flag(self, name: str) -> bool:
-        value = self._step.get(name, False)
+    def numbers_by_name(self, name: str) -> dict[str, tuple[int, ...]]:
+        """Lists of partitions or tasks by the names of their topics or subtopologies."""
+        lists = {f"{name}.{one}": value for one, value in self.table(name).items()}
+        return {one: Fields(lists).numbers(f"{name}.{one}", INT_MAX) for one in self.table(name)}
+
+    def flag(self, name: str, default: bool = False) -> bool:
+        value = self._step.get(name, default)
         if not isinstance(value, bool):
             raise InvalidStep(f"{name}: {value!r} is neither true nor false")
         return value
@@ -70,6 +75,9 @@ class Fields:
         if not all(isinstance(text, str) for text in value):
             raise InvalidStep(f"{name}: {value!r} is no list of texts")
         return tuple(value)
+
+    def optional_texts(self, name: str) -> tuple[str, ...] | None:
+        return None if self._step.get(name) is None else self.texts(name)
 
     def numbers(self, name: str, highest: int) -> tuple[int, ...]:
         return tuple(whole_number(name, number, highest) for number in self.listed(name))

@@ -6,18 +6,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-from uuid import UUID
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
-from groupstorm.assignors.streams.groups import TaskIds
 from groupstorm.coordinator.config import INT_MAX, Compatibility
-from groupstorm.coordinator.group_configs import group_options as group_options_of
+from groupstorm.coordinator.config_options import group_options as group_options_of
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
 from groupstorm.coordinator.modern.config import GROUP_OPTIONS, STREAMS_GROUP_TEXTS
-from groupstorm.coordinator.script.clients import Assigned, Client, InvalidStep, Scene
+from groupstorm.coordinator.script.clients import InvalidStep, Scene, topic_uuid
 from groupstorm.coordinator.script.fields import LONG_MAX, Fields, partition_number, whole_number
-from groupstorm.coordinator.script.names import topic_uuid
 from groupstorm.coordinator.share.messages import DescribeShareGroup, ShareGroupHeartbeat
 from groupstorm.coordinator.streams.messages import (
     DescribeStreamsGroup,
@@ -27,6 +24,8 @@ from groupstorm.coordinator.streams.messages import (
     UpdateTopologyDescription,
 )
 from groupstorm.coordinator.streams.topology import CopartitionGroup, Subtopology, TopicInfo, Topology
+
+K = TypeVar("K")
 
 _WITHOUT_EFFECT = set(group_options_of(Compatibility.KAFKA_4_4_0)) - {*GROUP_OPTIONS, *STREAMS_GROUP_TEXTS}
 
@@ -44,53 +43,39 @@ def _head(fields: Fields, label: str, scene: Scene) -> dict[str, Any]:
 
 
 def consumer_heartbeat(fields: Fields, label: str, scene: Scene) -> ConsumerGroupHeartbeat:
+    client = scene.clients.get(label)
     return ConsumerGroupHeartbeat(
         **_head(fields, label, scene),
         group_instance_id=fields.optional_text("instance"),
         rebalance_timeout_ms=fields.int32("rebalance", -1),
-        topics=_topics(fields.value("topics")),
+        topics=fields.optional_texts("topics"),
         regex=fields.optional_text("regex"),
         assignor=fields.optional_text("assignor"),
-        owned=_owned(fields.value("owned"), scene.clients.get(label)),
+        owned=_held(fields, "owned", client.owned, client.owned_before, topic_uuid),
         version=fields.version(1, 0, 1),
     )
 
 
-def _topics(value: Any) -> tuple[str, ...] | None:
-    if value is None:
-        return None
-    if not isinstance(value, list) or not all(isinstance(topic, str) for topic in value):
-        raise InvalidStep(f"topics: {value!r} is no list of topics")
-    return tuple(value)
-
-
-def _owned(value: Any, client: Client) -> tuple[tuple[UUID, tuple[int, ...]], ...] | None:
-    """Partitions by topic, or those of the client's last assignments; nothing known is nothing owned."""
-    if value is None:
-        return None
-    if value == "$":
-        return _listed(client.owned)
-    if value == "$prev":
-        return _listed(client.owned_before)
-    if value == "$common":
-        common = {
-            topic: tuple(number for number in numbers if number in client.owned_before.get(topic, ()))
-            for topic, numbers in client.owned.items()
-        }
-        return _listed({topic: numbers for topic, numbers in common.items() if numbers})
-    if not isinstance(value, dict):
-        raise InvalidStep(f"owned: {value!r} does not give partitions by topic")
-    return _listed({topic_uuid(topic): _numbers(numbers) for topic, numbers in value.items()})
-
-
-def _numbers(value: Any) -> tuple[int, ...]:
-    if not isinstance(value, list):
-        raise InvalidStep(f"owned: {value!r} is no list of partitions")
-    return tuple(whole_number("owned", number, INT_MAX) for number in value)
-
-
-def _listed(partitions: Assigned) -> tuple[tuple[UUID, tuple[int, ...]], ...]:
-    return tuple(partitions.items())
+def _held(
+    fields: Fields,
+    name: str,
+    now: Mapping[K, tuple[int, ...]],
+    before: Mapping[K, tuple[int, ...]],
+    key: Callable[[str], K],
+) -> tuple[tuple[K, tuple[int, ...]], ...] | None:
+    """Partitions by topic or tasks by subtopology, or those of the client's last answers, ``now`` and
+    ``before``; nothing known is nothing owned."""
+    match fields.value(name):
+        case None:
+            return None
+        case "$":
+            return tuple(now.items())
+        case "$prev":
+            return tuple(before.items())
+        case "$common":
+            common = [(one, tuple(n for n in held if n in before.get(one, ()))) for one, held in now.items()]
+            return tuple((one, numbers) for one, numbers in common if numbers)
+    return tuple((key(one), numbers) for one, numbers in fields.numbers_by_name(name).items())
 
 
 def group_options(value: Any) -> Mapping[str, int | str]:
@@ -115,7 +100,7 @@ def group_options(value: Any) -> Mapping[str, int | str]:
 def share_heartbeat(fields: Fields, label: str, scene: Scene) -> ShareGroupHeartbeat:
     return ShareGroupHeartbeat(
         **_head(fields, label, scene),
-        topics=None if fields.value("topics") is None else fields.texts("topics"),
+        topics=fields.optional_texts("topics"),
         version=fields.version(1, 1, 1),
     )
 
@@ -136,7 +121,10 @@ def streams_heartbeat(fields: Fields, label: str, scene: Scene) -> StreamsGroupH
     endpoint_epoch = clients.number(
         "endpoint_epoch", label, fields.value("endpoint_epoch", "$"), lambda one: one.endpoint_epoch
     )
-    active, standby, warmup = (_tasks(kind, fields.value(kind), client) for kind in _KINDS)
+    active, standby, warmup = (
+        _held(fields, kind, dict(now), dict(before), str)
+        for kind, now, before in zip(_KINDS, client.tasks, client.tasks_before, strict=True)
+    )
     return StreamsGroupHeartbeat(
         **_head(fields, label, scene),
         group_instance_id=fields.optional_text("instance"),
@@ -153,30 +141,6 @@ def streams_heartbeat(fields: Fields, label: str, scene: Scene) -> StreamsGroupH
         shutdown=fields.flag("shutdown"),
         endpoint_epoch=whole_number("endpoint_epoch", endpoint_epoch, INT_MAX),
         version=fields.version(0, 0, 1),
-    )
-
-
-def _tasks(kind: str, value: Any, client: Client) -> TaskIds | None:
-    """Tasks by subtopology, or those of the client's last answers; nothing known is nothing owned."""
-    if value is None:
-        return None
-    at = _KINDS.index(kind)
-    if value == "$":
-        return client.tasks[at]
-    if value == "$prev":
-        return client.tasks_before[at]
-    if value == "$common":
-        before = dict(client.tasks_before[at])
-        common = [
-            (name, tuple(number for number in numbers if number in before.get(name, ())))
-            for name, numbers in client.tasks[at]
-        ]
-        return tuple((name, numbers) for name, numbers in common if numbers)
-    if not isinstance(value, dict) or not all(isinstance(numbers, list) for numbers in value.values()):
-        raise InvalidStep(f"{kind}: {value!r} does not give tasks by subtopology")
-    return tuple(
-        (name, tuple(whole_number(kind, number, INT_MAX) for number in numbers))
-        for name, numbers in value.items()
     )
 
 

@@ -12,17 +12,19 @@ from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.member import ConsumerMember
 from groupstorm.coordinator.groups import Group, GroupType
-from groupstorm.coordinator.script.names import Names
+from groupstorm.coordinator.script.clients import Names
 from groupstorm.coordinator.script.streams_printing import (
+    head,
+    head_of_member,
+    in_order,
     print_described,
     print_heartbeat,
     print_streams_group,
 )
 from groupstorm.coordinator.share.group import ShareGroup
-from groupstorm.coordinator.share.member import ShareMember
+from groupstorm.coordinator.share.member import ShareMember, StatePartitions
 from groupstorm.coordinator.share.messages import DescribeShareGroupResponse, ShareGroupHeartbeatResponse
 from groupstorm.coordinator.share.persister import Initialization
-from groupstorm.coordinator.share.records import StatePartitions
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.messages import (
     DescribeStreamsGroupResponse,
@@ -198,24 +200,15 @@ def print_group(group: Group, names: Names, topics: TopicNames) -> dict[str, Any
 
 
 def _consumer_group(group: ConsumerGroup, names: Names, topics: TopicNames) -> dict[str, Any]:
-    members = sorted(group.members.values(), key=lambda member: names.key(names.name(member.member_id)))
-    return {
-        "type": GroupType.CONSUMER,
-        "state": group.state.value,
-        "epoch": group.epoch,
-        "assignment_epoch": group.assignment_epoch,
-        "members": [_consumer_member(group, member, names, topics) for member in members],
-    }
+    members = [_consumer_member(group, member, names, topics) for member in in_order(group, names)]
+    return {**head(group), "members": members}
 
 
 def _consumer_member(
     group: ConsumerGroup, member: ConsumerMember, names: Names, topics: TopicNames
 ) -> dict[str, Any]:
     return {
-        "member": names.name(member.member_id),
-        "epoch": member.epoch,
-        "previous_epoch": member.previous_epoch,
-        "state": member.state.value,
+        **head_of_member(member, names),
         **({} if member.instance is None else {"instance": member.instance}),
         **({} if member.classic is None else {"classic": True}),
         "assigned": _partitions(member.assigned, topics),
@@ -246,25 +239,18 @@ def _classic_group(group: ClassicGroup, names: Names) -> dict[str, Any]:
 
 
 def _share_group(group: ShareGroup, names: Names, topics: TopicNames) -> dict[str, Any]:
-    members = sorted(group.members.values(), key=lambda member: names.key(names.name(member.member_id)))
     partitions = group.state_partitions or StatePartitions()
     return {
-        "type": GroupType.SHARE,
-        "state": group.state.value,
-        "epoch": group.epoch,
-        "assignment_epoch": group.assignment_epoch,
+        **head(group),
         "initializing": _partitions(partitions.initializing, topics),
         "initialized": _partitions(partitions.initialized, topics),
-        "members": [_share_member(group, member, names, topics) for member in members],
+        "members": [_share_member(group, member, names, topics) for member in in_order(group, names)],
     }
 
 
 def _share_member(group: ShareGroup, member: ShareMember, names: Names, topics: TopicNames) -> dict[str, Any]:
     return {
-        "member": names.name(member.member_id),
-        "epoch": member.epoch,
-        "previous_epoch": member.previous_epoch,
-        "state": member.state.value,
+        **head_of_member(member, names),
         **({} if member.rack is None else {"rack": member.rack}),
         "topics": sorted(member.topics),
         "assigned": _not_empty(member.assigned, topics),

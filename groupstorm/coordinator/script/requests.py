@@ -118,12 +118,9 @@ def _protocols(value: Any, label: str, scene: Scene) -> tuple[tuple[str, bytes],
 
 def _subscription(fields: Fields, label: str, scene: Scene) -> bytes:
     """Subscription bytes as Kafka's client writes them."""
-    topics = fields.value("topics", [])
-    if not isinstance(topics, list) or not all(isinstance(topic, str) for topic in topics):
-        raise InvalidStep(f"topics: {topics!r} is no list of topics")
     generation = scene.clients.number("generation", label, fields.value("generation", -1), _generation)
     subscription = Subscription(
-        tuple(topics),
+        fields.texts("topics"),
         owned=_owned(fields, scene.clients.get(label)),
         generation=whole_number("generation", generation, INT_MAX),
         rack=fields.optional_text("rack"),
@@ -141,12 +138,8 @@ def _owned(fields: Fields, client: Client) -> tuple[TopicPartition, ...]:
             return decode_assignment(client.assignment).partitions if client.assignment else ()
         except UserDataError:
             return ()
-    owned = []
-    for topic, partitions in fields.table("owned").items():
-        if not isinstance(partitions, list):
-            raise InvalidStep(f"owned: {partitions!r} is no list of partitions")
-        owned += [TopicPartition(topic, whole_number("owned", number, INT_MAX)) for number in partitions]
-    return tuple(owned)
+    owned = fields.numbers_by_name("owned").items()
+    return tuple(TopicPartition(topic, number) for topic, numbers in owned for number in numbers)
 
 
 def _sync(fields: Fields, label: str, scene: Scene) -> SyncGroup:
@@ -283,18 +276,15 @@ def _offsets(fields: Fields) -> dict[str, dict[int, CommittedOffset]]:
 
 
 def _fetch_offsets(fields: Fields, label: str, scene: Scene) -> OffsetFetch:
-    topics = None if fields.value("topics") is None else _partitions(fields)
+    topics = None if fields.value("topics") is None else fields.numbers_by_name("topics")
     member = fields.value("member")
-    stable = fields.value("stable", False)
-    if not isinstance(stable, bool):
-        raise InvalidStep(f"stable: {stable!r} is neither true nor false")
     return OffsetFetch(
         group=fields.text("group", "g"),
         topics=topics,
         version=fields.version(9, 1, 10),
         member_id=None if member is None else scene.clients.member_id(label, member),
         member_epoch=scene.clients.number("generation", label, fields.value("generation", -1), _epoch),
-        require_stable=stable,
+        require_stable=fields.flag("stable"),
     )
 
 
@@ -302,19 +292,9 @@ def _delete_offsets(fields: Fields, label: str, scene: Scene) -> OffsetDelete:
     del label, scene
     return OffsetDelete(
         group=fields.optional_text("group", "g") or "",
-        topics=_partitions(fields),
+        topics=fields.numbers_by_name("topics"),
         client_id=fields.text("client_id", "client"),
     )
-
-
-def _partitions(fields: Fields) -> dict[str, tuple[int, ...]]:
-    """Partitions by topic."""
-    topics: dict[str, tuple[int, ...]] = {}
-    for topic, partitions in fields.table("topics").items():
-        if not isinstance(partitions, list):
-            raise InvalidStep(f"topics: {partitions!r} is no list of partitions")
-        topics[topic] = tuple(whole_number("topics", number, INT_MAX) for number in partitions)
-    return topics
 
 
 def _describe(fields: Fields, label: str, scene: Scene) -> DescribeGroup:

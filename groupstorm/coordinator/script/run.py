@@ -5,20 +5,26 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
-from groupstorm.coordinator.config_options import ConfigError
+from groupstorm.coordinator.config_options import ConfigError, check_group
 from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.errors import NO_ERROR, CoordinatorFault, Error
-from groupstorm.coordinator.group_configs import check_group
 from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.messages import DeleteGroup, DeleteGroupResponse
-from groupstorm.coordinator.script.clients import InvalidStep
-from groupstorm.coordinator.script.driver import Answered, Driver, EndlessTimers, Sent, StreamsSetting
+from groupstorm.coordinator.script.clients import InvalidStep, Names, is_name, topic_uuid
+from groupstorm.coordinator.script.driver import (
+    Answered,
+    Driver,
+    EndlessTimers,
+    ScriptedPersister,
+    Sent,
+    StreamsSetting,
+    persister_error,
+)
 from groupstorm.coordinator.script.fields import LONG_MAX, Fields, whole_number
 from groupstorm.coordinator.script.modern_requests import group_options
-from groupstorm.coordinator.script.names import Names, is_name, topic_uuid
 from groupstorm.coordinator.script.printing import (
     ids_in_groups,
     ids_in_response,
@@ -35,7 +41,6 @@ from groupstorm.coordinator.script.scenario import (
     partition_counts,
     read_scenario,
 )
-from groupstorm.coordinator.script.stand_ins import ScriptedPersister, persister_error
 from groupstorm.problems import InputError
 
 
@@ -125,7 +130,7 @@ class _Run:
                 self._advance(whole_number("ms", step.get("ms"), LONG_MAX))
             elif step.get("op") == "topics":
                 self._change_topics(step)
-            elif step.get("op") in ADMIN_STEPS:
+            elif step.get("op") in ("end_txn", "check_config"):
                 self._administer(step, label)
             elif step.get("op") == "delete_groups":
                 self._delete_groups(step)
@@ -154,8 +159,16 @@ class _Run:
         self._answers += self._driver.send_step(step, self._step).answers
 
     def _administer(self, step: Mapping[str, Any], label: str) -> None:
-        own, answers = administer(step, self._driver, self._config)
-        self._answers += answers
+        """A step that is no request to the coordinator: the end of a transaction, which comes as a marker,
+        or the check that a broker makes of a group's options before it sets them."""
+        fields = Fields(step)
+        if step["op"] == "end_txn":
+            producer = whole_number("producer", fields.value("producer", 1), LONG_MAX)
+            is_commit = fields.flag("commit", default=True)
+            self._answers += self._driver.end_transaction(producer, is_commit).answers
+            own: dict[str, Any] = {"error": NO_ERROR.name}
+        else:
+            own = _check_config(fields, self._config)
         self._administered = {"kind": step["op"], **({"as": label} if "as" in step else {}), **own}
 
     def _delete_groups(self, step: Mapping[str, Any]) -> None:
@@ -182,9 +195,7 @@ class _Run:
 
     def _change_topics(self, step: Mapping[str, Any]) -> None:
         """A new metadata image; offsets of removed topics go with them."""
-        removed = step.get("remove", [])
-        if not isinstance(removed, list) or not all(isinstance(topic, str) for topic in removed):
-            raise InvalidStep(f"remove: {removed!r} is no list of topics")
+        removed = Fields(step).texts("remove")
         try:
             changed = partition_counts(step.get("set", {}))
         except InputError as problem:
@@ -203,9 +214,7 @@ class _Run:
 
     def _change_group(self, step: Mapping[str, Any]) -> None:
         """The options of one group, all of them: those that are left out are the broker's again."""
-        group = step.get("group", "g")
-        if not isinstance(group, str):
-            raise InvalidStep(f"group: {group!r} is no text")
+        group = Fields(step).text("group", "g")
         options = group_options(step.get("set", {}))
         try:
             self._driver.coordinator.set_group_options(group, options)
@@ -288,45 +297,13 @@ def _step_of(sent: Sent) -> int:
     return cast("int", token)
 
 
-class Administered(NamedTuple):
-    """``fields``: those of the step's own answer; ``answers``: to requests that waited for it."""
-
-    fields: dict[str, Any]
-    answers: list[Answered]
-
-
-def _end_txn(fields: Fields, driver: Driver, _config: CoordinatorConfig) -> Administered:
-    producer = whole_number("producer", fields.value("producer", 1), LONG_MAX)
-    is_commit = fields.value("commit", True)
-    if not isinstance(is_commit, bool):
-        raise InvalidStep(f"commit: {is_commit!r} is neither true nor false")
-    answers = driver.end_transaction(producer, is_commit).answers
-    return Administered({"error": NO_ERROR.name}, answers)
-
-
-def _check_config(fields: Fields, _driver: Driver, config: CoordinatorConfig) -> Administered:
-    changes = {name: _option(value) for name, value in fields.table("set").items()}
-    error, message = NO_ERROR, None
+def _check_config(fields: Fields, config: CoordinatorConfig) -> dict[str, Any]:
+    changes = {
+        name: str(value).lower() if isinstance(value, bool) else str(value)
+        for name, value in fields.table("set").items()
+    }
     try:
         check_group(changes, config)
     except ConfigError as problem:
-        error, message = Error.INVALID_CONFIG, str(problem)
-    return Administered({"error": error.name, "message": message}, [])
-
-
-def _option(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-_STEPS: Mapping[str, Callable[[Fields, Driver, CoordinatorConfig], Administered]] = {
-    "end_txn": _end_txn,
-    "check_config": _check_config,
-}
-ADMIN_STEPS = frozenset(_STEPS)
-
-
-def administer(step: Mapping[str, Any], driver: Driver, config: CoordinatorConfig) -> Administered:
-    """Carry out a step of an administrator, ``op`` of `ADMIN_STEPS`, that is no request to the coordinator:
-    the end of a transaction, which reaches the coordinator as markers, and the check that a broker makes of a
-    group's options before it sets them. Raises InvalidStep."""
-    return _STEPS[step["op"]](Fields(step), driver, config)
+        return {"error": Error.INVALID_CONFIG.name, "message": str(problem)}
+    return {"error": NO_ERROR.name, "message": None}

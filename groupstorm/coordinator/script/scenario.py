@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 
 from groupstorm.coordinator.config import (
     COMPATIBILITY,
-    INT_MAX,
     OPTIONS,
     Compatibility,
     CoordinatorConfig,
@@ -16,14 +15,6 @@ from groupstorm.coordinator.config import (
 )
 from groupstorm.coordinator.modern.config import GROUP_OPTIONS, STREAMS_GROUP_TEXTS
 from groupstorm.problems import InputError
-
-#: Options of one group and their bounds (GroupConfig); options that are not numbers are not checked.
-_GROUP_OPTIONS = {
-    **GROUP_OPTIONS,
-    "share.record.lock.duration.ms": (1000, INT_MAX),
-    "share.delivery.count.limit": (2, INT_MAX),
-    "share.partition.max.record.locks": (100, INT_MAX),
-}
 
 
 class ScenarioFailed(Exception):
@@ -86,8 +77,8 @@ def _check_own_keys(config: Mapping[str, Any]) -> None:
         raise InputError(f"groups: {_short(groups)} does not give options by group")
     for group, options in groups.items():
         for name, value in options.items():
-            if name in _GROUP_OPTIONS:
-                parse_int(f"groups: {group}: {name}", value, *_GROUP_OPTIONS[name])
+            if name in GROUP_OPTIONS:
+                parse_int(f"groups: {group}: {name}", value, *GROUP_OPTIONS[name])
     if not isinstance(config.get("topologies", {}), dict):
         raise InputError(f"topologies: {_short(config['topologies'])} is no object of topologies")
 

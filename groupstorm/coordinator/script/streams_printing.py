@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from groupstorm.assignors.streams.groups import Task, TaskIds
-from groupstorm.coordinator.groups import GroupType
-from groupstorm.coordinator.script.names import Names
+from groupstorm.coordinator.modern.group import M, ModernGroup
+from groupstorm.coordinator.modern.member import ModernMember
+from groupstorm.coordinator.script.clients import Names
 from groupstorm.coordinator.streams.group import StreamsGroup, TaskOffsets
 from groupstorm.coordinator.streams.member import StreamsMember, Tasks, listed
 from groupstorm.coordinator.streams.messages import (
@@ -151,24 +152,45 @@ def _node(node: DescriptionNode) -> dict[str, Any]:
     }
 
 
+def in_order(group: ModernGroup[M, Any], names: Names) -> list[M]:
+    """The members in the order of their names."""
+    return sorted(group.members.values(), key=lambda member: names.key(names.name(member.member_id)))
+
+
+def head(group: ModernGroup[Any, Any]) -> dict[str, Any]:
+    """The fields with which the state of every group of the newer protocols begins."""
+    return {
+        "type": group.kind,
+        "state": group.state.value,
+        "epoch": group.epoch,
+        "assignment_epoch": group.assignment_epoch,
+    }
+
+
+def head_of_member(member: ModernMember, names: Names) -> dict[str, Any]:
+    """The fields with which the state of every member of such a group begins."""
+    return {
+        "member": names.name(member.member_id),
+        "epoch": member.epoch,
+        "previous_epoch": member.previous_epoch,
+        "state": member.state.value,
+    }
+
+
 def print_streams_group(group: StreamsGroup, names: Names) -> dict[str, Any]:
     """A group's state."""
     configured = group.configured
     facts = group.facts
-    members = sorted(group.members.values(), key=lambda member: names.key(names.name(member.member_id)))
     described = [facts.stored_epoch, facts.failed_epoch]
     printed: dict[str, Any] = {
-        "type": GroupType.STREAMS,
-        "state": group.state.value,
-        "epoch": group.epoch,
-        "assignment_epoch": group.assignment_epoch,
+        **head(group),
         "topology_epoch": None if group.topology is None else group.topology.epoch,
         "validated_epoch": facts.validated_epoch,
         "configured": None,
         "endpoint_epoch": group.endpoint_epoch,
         "shutdown": group.shutdown_member,
         "configs": dict(facts.configs),
-        "members": [_member(group, member, names) for member in members],
+        "members": [_member(group, member, names) for member in in_order(group, names)],
         **({} if described == [-1, -1] else {"description_epochs": described}),
     }
     if configured is not None:
@@ -184,10 +206,7 @@ def print_streams_group(group: StreamsGroup, names: Names) -> dict[str, Any]:
 def _member(group: StreamsGroup, member: StreamsMember, names: Names) -> dict[str, Any]:
     offsets = group.task_offsets.get(member.member_id, TaskOffsets())
     printed: dict[str, Any] = {
-        "member": names.name(member.member_id),
-        "epoch": member.epoch,
-        "previous_epoch": member.previous_epoch,
-        "state": member.state.value,
+        **head_of_member(member, names),
         "process": member.process,
         "topology_epoch": member.topology_epoch,
         "assigned": _kinds(member.assigned.without_epochs()),

@@ -14,18 +14,17 @@ from groupstorm.assignors.server import Target
 from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.modern.group import put
-from groupstorm.coordinator.modern.records import WingTypes
 from groupstorm.coordinator.modern.subscribed import (
     SubscribedGroup,
     count_names,
     names_alone_are_equal,
 )
-from groupstorm.coordinator.share.member import ShareMember
-from groupstorm.coordinator.share.persister import Initialization
-from groupstorm.coordinator.share.records import (
+from groupstorm.coordinator.records import WingTypes
+from groupstorm.coordinator.share.member import (
     ShareAssignment,
     ShareCurrentRecord,
     ShareEpochRecord,
+    ShareMember,
     ShareMemberRecord,
     ShareRecord,
     ShareStatePartitionsRecord,
@@ -34,6 +33,7 @@ from groupstorm.coordinator.share.records import (
     ShareTargetRecord,
     StatePartitions,
 )
+from groupstorm.coordinator.share.persister import Initialization
 from groupstorm.coordinator.topics import Topics
 
 
@@ -46,8 +46,6 @@ class ShareGroupState(StrEnum):
 
 class ShareGroup(SubscribedGroup[ShareMember]):
     """The state of one group, and what can be read from it directly."""
-
-    __slots__ = ("_assigned", "asked_at_ms", "state_partitions", "to_initialize")
 
     kind = GroupType.SHARE
     keeps_offsets = False

@@ -19,30 +19,33 @@ from groupstorm.assignors.server import (
     TopicDescription,
     assign_simple,
 )
-from groupstorm.coordinator.changes import cancel_member_timers, respond, restart_session, write_records
+from groupstorm.coordinator.changes import (
+    remove_members,
+    respond,
+    restart_session,
+)
 from groupstorm.coordinator.config import INT_MAX
-from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.effects import Completion, PendingReply, Write
 from groupstorm.coordinator.errors import NO_ERROR, CoordinatorFault, Error, Refused, refuse_blank
+from groupstorm.coordinator.modern.group import check_epoch, full, known_member
 from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_EPOCH
-from groupstorm.coordinator.modern.membership import check_epoch, full, known_member
 from groupstorm.coordinator.modern.subscribed import (
+    MemberTarget,
     SubscribedTopics,
     count_names,
     hash_set,
     names_alone_are_equal,
+    update_target,
 )
-from groupstorm.coordinator.pending_writes import Completion, Write
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.share.group import ShareGroup
-from groupstorm.coordinator.share.member import ShareMember
-from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
-from groupstorm.coordinator.share.records import (
+from groupstorm.coordinator.share.member import (
     ShareEpochRecord,
-    ShareTargetEpochRecord,
-    ShareTargetRecord,
+    ShareMember,
     StatePartitions,
 )
+from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
 from groupstorm.coordinator.share.state_partitions import initialize, initialize_soon, missing_partitions
 from groupstorm.coordinator.timers import MEMBER_SESSION, SHARE_INITIALIZATION, Timer
 from groupstorm.coordinator.writes import answering
@@ -114,7 +117,8 @@ def _heartbeat(
     noticed = _notice(shard, group, before, after, topics, records)
     yield len(topics)
     try:
-        target = yield from _update_target(shard, group, noticed, after, records)
+        assigning = _assign(shard, group, noticed, after)
+        target = yield from update_target(shard, group, noticed.epoch, after, assigning, records)
     except CoordinatorFault:
         if shard.config.compatibility.is_to_the_letter and request.member_id not in group.members:
             group.set_member(request.member_id, before)  # Kafka adds it first, and leaves it
@@ -199,13 +203,9 @@ def _fence(
     on_written: Completion | None = None,
 ) -> Write:
     """Remove the member; the group epoch counts up."""
-    epoch = group.epoch + 1
     metadata_hash = shard.topics.hash_of(_topics_with(group, member.topics, ()))
-    records = group.removal(member.member_id)
-    records.append(ShareEpochRecord(group.name, epoch, metadata_hash))
-    records += group.up_to_date_without([member], epoch, shard.config.compatibility)
-    cancel_member_timers(shard, group.name, member.member_id)
-    return write_records(shard, group.name, records, AppendCause.MEMBERS_REMOVED, on_written, cause)
+    bump = ShareEpochRecord(group.name, group.epoch + 1, metadata_hash)
+    return remove_members(shard, group, [member], [bump], cause, on_written)
 
 
 def on_share_timer(shard: Shard, group: ShareGroup, timer: Timer) -> Write | None:
@@ -225,38 +225,10 @@ class _Noticed(NamedTuple):
     is_homogeneous: bool
 
 
-class _MemberTarget(NamedTuple):
-    """One member's target and the epoch for which it was computed."""
-
-    epoch: int
-    partitions: Target
-
-
-def _update_target(
-    shard: Shard, group: ShareGroup, noticed: _Noticed, member: ShareMember, records: list[Record]
-) -> Turns[_MemberTarget]:
-    """The member's target, computed anew if the group has changed since the last one was.
-
-    At most once per `group.share.assignment.interval.ms`: until then the old target counts.
-
-    Kafka: GroupMetadataManager.maybeUpdateTargetAssignment, TargetAssignmentBuilder,
-    ShareGroupAssignmentBuilder.
-    """
-    interval_ms = shard.group_options.share(group.name).assignment_interval_ms
-    if group.assignment_epoch >= noticed.epoch or not group.may_assign(shard.now_ms, interval_ms):
-        return _MemberTarget(group.assignment_epoch, group.target(member.member_id))
-    targets = yield from _assign(shard, group, noticed, member)
-    for member_id, target in targets.items():
-        if target is not group.targets.get(member_id):
-            records.append(ShareTargetRecord(group.name, member_id, target))
-    records.append(ShareTargetEpochRecord(group.name, noticed.epoch, shard.now_ms))
-    return _MemberTarget(noticed.epoch, targets[member.member_id])
-
-
 def _assign(
     shard: Shard, group: ShareGroup, noticed: _Noticed, member: ShareMember
 ) -> Turns[dict[str, Target]]:
-    """Every member's target; a target that stays is the same object."""
+    """Every member's target; a target that stays is the same object (ShareGroupAssignmentBuilder)."""
     specs: JavaHashMap[str, MemberSpec] = JavaHashMap()
     for member_id, known in group.members.with_entry(member.member_id, member).items():
         specs.put(member_id, MemberSpec(known.topics_in_order, group.target(member_id)))
@@ -274,7 +246,7 @@ def _assign(
         raise CoordinatorFault(f"simple cannot assign in epoch {noticed.epoch}: {problem}") from problem
 
 
-def _take_target(shard: Shard, member: ShareMember, target: _MemberTarget, *, bumps: bool) -> ShareMember:
+def _take_target(shard: Shard, member: ShareMember, target: MemberTarget, *, bumps: bool) -> ShareMember:
     """The member with its whole target, cut to its topics, if the target or the group is new to it."""
     if not bumps and member.is_reconciled_to(target.epoch):
         return member

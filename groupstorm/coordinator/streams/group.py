@@ -1,35 +1,41 @@
-"""A streams group: its members, epochs, targets and topology, and which process holds which task.
+"""A streams group: its members, epochs, targets and topology, which process holds which task, and the
+endpoints where members can be asked (KIP-1071's interactive queries).
 
-Records change a group (`replay`), and every change leaves its inverse in ``undo``. The configured topology,
+Records change a group (`take`), and every change leaves its inverse in ``undo``. The configured topology,
 the remembered assignment, task offsets, endpoints and the wish to shut down are no records.
-Kafka: StreamsGroup.
+Kafka: StreamsGroup, EndpointToPartitionsManager.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Any, NamedTuple
 
 from groupstorm.assignors.streams.groups import Task
 from groupstorm.coordinator.config import Compatibility
+from groupstorm.coordinator.errors import CoordinatorFault
 from groupstorm.coordinator.groups import GroupType
 from groupstorm.coordinator.modern.group import ModernGroup, merge, put
-from groupstorm.coordinator.modern.records import WingTypes
-from groupstorm.coordinator.streams.member import HeldTasks, StreamsMember, Tasks
-from groupstorm.coordinator.streams.messages import EndpointPartitions
-from groupstorm.coordinator.streams.records import (
+from groupstorm.coordinator.records import WingTypes
+from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.streams.member import (
     CurrentTasks,
     GroupFacts,
+    HeldTasks,
     MemberMetadata,
     StreamsCurrentRecord,
     StreamsGroupRecord,
+    StreamsMember,
     StreamsMemberRecord,
     StreamsRecord,
     StreamsTargetEpochRecord,
     StreamsTargetRecord,
     StreamsTopologyRecord,
+    Tasks,
+    listed,
 )
+from groupstorm.coordinator.streams.messages import EndpointPartitions
 from groupstorm.coordinator.streams.topology import ConfiguredTopology, Topology
 from groupstorm.coordinator.topics import Topics
 
@@ -133,11 +139,6 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
     def topology_epoch(self) -> int:
         """The epoch of the topology; -1 if there is none."""
         return -1 if self.topology is None else self.topology.epoch
-
-    def static_member(self, instance: str | None) -> StreamsMember | None:
-        """The member that has this instance id."""
-        member_id = None if instance is None else self.static_members.get(instance)
-        return None if member_id is None else self.members.get(member_id)
 
     def target(self, member_id: str) -> Tasks:
         """The member's target; empty if it has none yet."""
@@ -269,3 +270,55 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
 
 def _copy(processes: set[str] | None) -> set[str] | None:
     return None if processes is None else set(processes)
+
+
+def endpoints_of(
+    shard: Shard, group: StreamsGroup, member: StreamsMember, replaced: StreamsMember | None
+) -> tuple[EndpointPartitions, ...]:
+    """One entry per member that has an endpoint, ``member`` as it is now; entries are kept until they change.
+
+    `CoordinatorFault` while the numbers of tasks are unknown.
+    """
+    left_out = {member.member_id, *(() if replaced is None else (replaced.member_id,))}
+    others = [one for one in group.members.values() if one.member_id not in left_out]
+    entries = []
+    for one in (*others, member):
+        if one.endpoint is None:
+            continue
+        entry = group.endpoints.get(one.member_id)
+        if entry is None:
+            entry = group.endpoints[one.member_id] = _entry(shard, group, one, one.endpoint)
+        entries.append(entry)
+    return tuple(entries)
+
+
+def _entry(
+    shard: Shard, group: StreamsGroup, member: StreamsMember, endpoint: tuple[str, int]
+) -> EndpointPartitions:
+    others = member.assigned.standby | member.assigned.warmup
+    return (
+        *endpoint,
+        _partitions(shard, group, member.assigned.active),
+        _partitions(shard, group, others),
+    )
+
+
+def _partitions(shard: Shard, group: StreamsGroup, tasks: Iterable[Task]) -> dict[str, tuple[int, ...]]:
+    """The partitions of source and repartition topics that these tasks read, by topic."""
+    subtopologies = None if group.configured is None else group.configured.subtopologies
+    if subtopologies is None:
+        raise CoordinatorFault("the tasks of the topology are not known, so no endpoint can be listed")
+    partitions: dict[str, tuple[int, ...]] = {}
+    for name, numbers in listed(tasks):
+        one = subtopologies[name]
+        for topic in dict.fromkeys(one.topics.inputs):
+            known = shard.topics.by_name.get(topic)
+            if known is None:
+                raise CoordinatorFault(f"Topic {topic} not found in metadata image")
+            if shard.config.compatibility.is_4_4:
+                read = tuple(number for number in numbers if number < known.partitions)
+            else:  # Kafka 4.3.1 names partitions that do not exist
+                read = numbers[: known.partitions] if known.partitions < len(numbers) else numbers
+            if read or not shard.config.compatibility.is_4_4:
+                partitions[topic] = read
+    return partitions

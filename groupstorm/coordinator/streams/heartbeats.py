@@ -14,20 +14,25 @@ from typing import NamedTuple
 
 from groupstorm.assignors.streams.groups import Task
 from groupstorm.coordinator.changes import respond, restart_session, watch_revocation
-from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.effects import PendingReply, Unwritten, Write
 from groupstorm.coordinator.errors import NO_ERROR, CoordinatorFault, Refused
 from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH
-from groupstorm.coordinator.pending_writes import Unwritten, Write
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.streams.endpoints import endpoints_of
 from groupstorm.coordinator.streams.group import (
     NO_TASKS,
     StreamsGroup,
     StreamsGroupState,
     TaskOffsets,
+    endpoints_of,
 )
-from groupstorm.coordinator.streams.member import StreamsMember, Tasks, listed
+from groupstorm.coordinator.streams.member import (
+    StreamsGroupRecord,
+    StreamsMember,
+    StreamsTopologyRecord,
+    Tasks,
+    listed,
+)
 from groupstorm.coordinator.streams.membership import (
     check_heartbeat,
     check_room,
@@ -39,11 +44,12 @@ from groupstorm.coordinator.streams.membership import (
     leave,
 )
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
-from groupstorm.coordinator.streams.reconciliation import Holders, Reconciliation, reconcile
-from groupstorm.coordinator.streams.records import StreamsGroupRecord, StreamsTopologyRecord
 from groupstorm.coordinator.streams.targets import (
+    Holders,
+    Reconciliation,
     Targets,
     is_delayed,
+    reconcile,
     relabel_remembered,
     remember,
     status_of,

@@ -13,26 +13,23 @@ from dataclasses import replace
 from typing import Any
 
 from groupstorm.assignors.streams.groups import TaskIds
-from groupstorm.coordinator.changes import cancel_member_timers, respond, write_records
+from groupstorm.coordinator.changes import remove_members, respond, write_records
 from groupstorm.coordinator.config import Compatibility
-from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.effects import Completion, PendingReply, Write
 from groupstorm.coordinator.errors import NO_ERROR, Error, Refused, refuse_blank
 from groupstorm.coordinator.groups import GroupType
-from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_STATIC_EPOCH
-from groupstorm.coordinator.modern.membership import (
+from groupstorm.coordinator.modern.group import (
     check_epoch,
     full,
-    known_member,
-    owner_of_instance,
+    sender,
     unreleased,
 )
-from groupstorm.coordinator.pending_writes import Completion, Write
+from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_STATIC_EPOCH
 from groupstorm.coordinator.records import AppendCause, GroupTombstone
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.streams.group import StreamsGroup
-from groupstorm.coordinator.streams.member import NOTHING_HELD, StreamsMember
+from groupstorm.coordinator.streams.member import NOTHING_HELD, StreamsGroupRecord, StreamsMember
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
-from groupstorm.coordinator.streams.records import StreamsGroupRecord
 from groupstorm.coordinator.streams.targets import delay_is_over
 from groupstorm.coordinator.streams.topology import ConfiguredTopology
 from groupstorm.coordinator.timers import MEMBER_REBALANCE, STREAMS_DELAY, Timer
@@ -84,17 +81,10 @@ def find_member(group: StreamsGroup, request: StreamsGroupHeartbeat, records: li
         return group.replaced(known, member_id, records)
     if joins:
         return group.members.get(member_id) or StreamsMember(member_id)
-    member = _known_sender(group, member_id, instance)
+    member = sender(group, member_id, instance)
     owned = (request.active, request.standby, request.warmup)
     check_epoch(group.kind, member, request.member_epoch, member.assigned.contains(owned))
     return member
-
-
-def _known_sender(group: StreamsGroup, member_id: str, instance: str | None) -> StreamsMember:
-    """The member with this id, and with this instance id if it gives one; else `Refused`."""
-    if instance is None:
-        return known_member(group, member_id)
-    return owner_of_instance(group.static_member(instance), member_id, instance)
 
 
 def leave(shard: Shard, request: StreamsGroupHeartbeat, reply: PendingReply) -> Write | None:
@@ -104,7 +94,7 @@ def leave(shard: Shard, request: StreamsGroupHeartbeat, reply: PendingReply) -> 
     group = group_of(shard, request.group)
     if request.shutdown and group.shutdown_member is None:
         group.shutdown_member = request.member_id  # before the member is looked up, as in Kafka
-    member = _known_sender(group, request.member_id, request.group_instance_id)
+    member = sender(group, request.member_id, request.group_instance_id)
     response = StreamsGroupHeartbeatResponse(NO_ERROR, request.member_id, request.member_epoch)
     if request.group_instance_id is not None and request.member_epoch == LEAVE_STATIC_EPOCH:
         record = _gone_for_a_while(group, member)
@@ -127,12 +117,8 @@ def _fence(
     on_written: Completion | None = None,
 ) -> Write:
     """Remove the member; the group epoch counts up."""
-    epoch = group.epoch + 1
-    records = group.removal(member.member_id)
-    records.append(StreamsGroupRecord(group.name, group.facts._replace(epoch=epoch)))
-    records += group.up_to_date_without([member], epoch, shard.config.compatibility)
-    cancel_member_timers(shard, group.name, member.member_id)
-    return write_records(shard, group.name, records, AppendCause.MEMBERS_REMOVED, on_written, cause)
+    bump = StreamsGroupRecord(group.name, group.facts._replace(epoch=group.epoch + 1))
+    return remove_members(shard, group, [member], [bump], cause, on_written)
 
 
 def on_streams_timer(shard: Shard, group: StreamsGroup, timer: Timer) -> Write | None:

@@ -1,22 +1,33 @@
-"""The target assignment of a group, when it is computed, and the assignment that members are brought to.
+"""The target assignment of a group, when it is computed, and the way of a member towards it, a heartbeat at a
+time.
+
+`Holders` says which processes hold a task. Kafka 4.4.0: a task that changes its kind within the member is
+converted, not given up and taken.
 
 Kafka: GroupMetadataManager.maybeUpdateStreamsTargetAssignment, computeDelayedTargetAssignment,
-refinedAssignmentForEpoch, TargetAssignmentBuilder.
+refinedAssignmentForEpoch, TargetAssignmentBuilder, CurrentAssignmentBuilder.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import NamedTuple
 
-from groupstorm.assignors.streams.groups import TaskCounts, TaskMember, assign_tasks
+from groupstorm.assignors.streams.groups import Task, TaskCounts, TaskMember, assign_tasks
+from groupstorm.coordinator.effects import Unwritten
 from groupstorm.coordinator.errors import CoordinatorFault
-from groupstorm.coordinator.pending_writes import Unwritten
+from groupstorm.coordinator.modern.member import TaskState, state_after
 from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.streams.group import NO_TASKS, Remembered, StreamsGroup, TaskOffsets
-from groupstorm.coordinator.streams.member import StreamsMember, Tasks
-from groupstorm.coordinator.streams.records import StreamsTargetEpochRecord, StreamsTargetRecord
+from groupstorm.coordinator.streams.member import (
+    HeldTasks,
+    StreamsMember,
+    StreamsTargetEpochRecord,
+    StreamsTargetRecord,
+    Tasks,
+)
 from groupstorm.coordinator.streams.topology import ConfiguredTopology, Status
 from groupstorm.coordinator.timers import STREAMS_DELAY
 from groupstorm.javahash import JavaHashMap
@@ -155,3 +166,104 @@ def relabel_remembered(shard: Shard, group: StreamsGroup, old: str, new: str) ->
 def status_of(targets: Targets) -> list[tuple[int, str]]:
     """The status of a heartbeat that a delay stands against."""
     return [] if targets.delayed is None else [(Status.ASSIGNMENT_DELAYED, targets.delayed)]
+
+
+class Holders(NamedTuple):
+    """The processes that hold tasks in the group, this member's own included."""
+
+    active: Mapping[Task, str]
+    standby: Mapping[Task, set[str]]
+    warmup: Mapping[Task, set[str]]
+
+
+class Reconciliation(NamedTuple):
+    """The question: a member's target, who holds tasks, and what the member says that it owns."""
+
+    target: Tasks
+    target_epoch: int
+    holders: Holders
+    owned: Tasks | None
+    converts_kinds: bool
+
+
+def reconcile(member: StreamsMember, question: Reconciliation) -> StreamsMember:
+    """The member after this heartbeat; the same object if nothing changes."""
+    still_owns = _may_own(member.revoking, question.owned)
+    return _advance(member, question) if member.advances(question.target_epoch, still_owns) else member
+
+
+def _may_own(tasks: HeldTasks, owned: Tasks | None) -> bool:
+    """Whether the member may still own some of these tasks; silence (None) counts as owning them."""
+    return owned is None or tasks.has_any_of(owned)
+
+
+def _advance(member: StreamsMember, question: Reconciliation) -> StreamsMember:
+    """Keep what is in the target, give the rest up, and then take what nobody else holds."""
+    before, target, run = member.assigned, question.target, question.holders.active
+    is_free = {
+        task: _is_free(member, question, task, is_run=task in run)
+        for task in target.active
+        if task not in before.active
+    }
+    own_active = before.active if question.converts_kinds else {}
+    standby_is_free = {
+        task: _is_free(member, question, task, run.get(task) == member.process and task not in own_active)
+        for task in target.standby
+        if task not in before.standby
+    }
+    warmup_is_free = {
+        task: _is_free(member, question, task, is_run=run.get(task) == member.process)
+        for task in target.warmup
+        if task not in before.warmup
+    }
+    active = {task: epoch for task, epoch in before.active.items() if task in target.active}
+    standby, warmup = before.standby & target.standby, before.warmup & target.warmup
+    new_active = {task for task, free in is_free.items() if free}
+    new_standby = {task for task, free in standby_is_free.items() if free}
+    new_warmup = {task for task, free in warmup_is_free.items() if free}
+    gone_standby, gone_warmup = before.standby - target.standby, before.warmup - target.warmup
+    if question.converts_kinds:
+        # at once, whatever else has to be given up first
+        standby |= new_standby & (before.active.keys() | before.warmup)
+        warmup |= new_warmup & before.standby
+        gone_standby -= new_warmup | target.active
+        gone_warmup -= new_standby | target.active
+    revoking = HeldTasks(
+        {task: epoch for task, epoch in before.active.items() if task not in target.active},
+        gone_standby,
+        gone_warmup,
+    )
+    must_revoke = bool(revoking) and _may_own(revoking, question.owned)
+    if question.converts_kinds:
+        # until the active task is given, its standby stays
+        promoted = frozenset() if must_revoke else frozenset(new_active)
+        standby |= (before.standby & target.active) - promoted
+        warmup |= (before.warmup & target.active) - promoted
+    free = (*is_free.values(), *standby_is_free.values(), *warmup_is_free.values())
+    state = state_after(TaskState, must_revoke, not all(free))
+    if state is TaskState.UNREVOKED_TASKS:
+        epoch = member.epoch + (member.state is TaskState.UNREVOKED_TASKS)
+        assigned = HeldTasks(active, standby, warmup)
+    else:
+        epoch, revoking = question.target_epoch, HeldTasks()
+        active.update(dict.fromkeys(new_active, question.target_epoch))
+        assigned = HeldTasks(active, standby | new_standby, warmup | new_warmup)
+    return replace(
+        member, state=state, epoch=epoch, previous_epoch=member.epoch, assigned=assigned, revoking=revoking
+    )
+
+
+def _is_free(member: StreamsMember, question: Reconciliation, task: Task, is_run: bool) -> bool:
+    """Whether the member can take the task. ``is_run``: a process that bars it has the task as active.
+
+    Nor may another member of the own process hold the task otherwise; where kinds are converted, the member
+    itself does not count.
+    """
+    if is_run:
+        return False
+    holders, own = question.holders, member.assigned
+    for processes, held in ((holders.standby, own.standby), (holders.warmup, own.warmup)):
+        is_own = question.converts_kinds and task in held
+        if member.process in processes.get(task, ()) and not is_own:
+            return False
+    return True

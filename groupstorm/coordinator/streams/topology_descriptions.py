@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from groupstorm.coordinator.changes import write_records
-from groupstorm.coordinator.effects import PendingReply
+from groupstorm.coordinator.effects import Completion, PendingReply, Unwritten, Write
 from groupstorm.coordinator.errors import NO_ERROR, Error, Refused, refuse_blank
-from groupstorm.coordinator.pending_writes import Completion, Unwritten, Write
 from groupstorm.coordinator.records import AppendCause, operation_error
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.streams.description_plugin import DescriptionPlugin, Outcome, PluginAnswer
 from groupstorm.coordinator.streams.group import StreamsGroup
+from groupstorm.coordinator.streams.member import GroupFacts, StreamsGroupRecord
 from groupstorm.coordinator.streams.messages import (
     DescriptionNode,
     StreamsGroupHeartbeat,
@@ -26,7 +26,6 @@ from groupstorm.coordinator.streams.messages import (
     UpdateTopologyDescription,
     UpdateTopologyDescriptionResponse,
 )
-from groupstorm.coordinator.streams.records import GroupFacts, StreamsGroupRecord
 from groupstorm.coordinator.streams.topology import Status
 from groupstorm.coordinator.timers import DESCRIPTIONS
 from groupstorm.coordinator.writes import then

@@ -22,7 +22,7 @@ from kio.schema.streams_group_heartbeat.v0 import request as heartbeat
 from kio.schema.streams_group_heartbeat.v0 import response as heartbeat_answer
 from kio.static.constants import EntityType
 
-from groupstorm.protocol.codec.newer_versions import array_of, copied, fact, like
+from groupstorm.protocol.codec.schemas import array_of, copied, fact, like
 from groupstorm.protocol.codec.shape import KioType
 
 _TEXTS = (GenericAlias(tuple, (str, ...)), fact("string", default=()))

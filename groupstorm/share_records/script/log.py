@@ -6,7 +6,7 @@ from bisect import bisect_left
 from itertools import accumulate
 
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.script.names import topic_uuid
+from groupstorm.coordinator.script.clients import topic_uuid
 from groupstorm.javahash import string_hash, topic_partition_hash, uuid_hash
 from groupstorm.share_records.ports import (
     KafkaError,

@@ -17,8 +17,7 @@ from groupstorm.assignors.userdata.consumer_protocol import (
 )
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, JoinGroupResponse
-from groupstorm.coordinator.script.clients import Clients
-from groupstorm.coordinator.script.names import Names
+from groupstorm.coordinator.script.clients import Clients, Names
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeatResponse
 from groupstorm.protocol.endpoints import Endpoint
 from tests.conformance.raw.normal import plain
