@@ -6,6 +6,7 @@ another one.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import overload
@@ -20,6 +21,7 @@ from groupstorm.javahash import topic_partition_hash, uuid_hash
 from groupstorm.protocol.codec.shape import ZERO_UUID
 from groupstorm.share_records.coordinator import ShareState
 from groupstorm.share_records.ports import (
+    ComputedBatches,
     KafkaError,
     LogPosition,
     LogRead,
@@ -58,7 +60,7 @@ def kept(key: SharePartitionKey, state: ShareState) -> ShareStateKept:
     return ShareStateKept(group, id_of(topic), partition, *state)
 
 
-class _Batches(Sequence[RecordBatch]):
+class _Batches(ComputedBatches):
     """Batches of a log, each read when it is asked for: most fetches end long before the last of them."""
 
     def __init__(self, log: PartitionLog, start: int, end: int, *, with_producers: bool) -> None:
@@ -69,6 +71,10 @@ class _Batches(Sequence[RecordBatch]):
 
     def __len__(self) -> int:
         return len(self._range)
+
+    def up_to(self, offset: int) -> int:
+        start, end = self._range.start, self._range.stop
+        return bisect_right(self._columns.base_offsets, offset, start, end) - start
 
     @overload
     def __getitem__(self, index: int) -> RecordBatch: ...

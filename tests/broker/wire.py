@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import select
 import socket
 import ssl
@@ -40,6 +41,9 @@ DESCRIBE_QUORUM, UPDATE_FEATURES, LIST_CONFIG_RESOURCES = 55, 57, 74
 DESCRIBE_PRODUCERS, DESCRIBE_TRANSACTIONS, LIST_TRANSACTIONS = 61, 65, 66
 
 
+_shapes = functools.cache(shapes_of)
+
+
 def structure(api_key: int, version: int, kind: str, /, **values: Any) -> Any:
     """A structure of a request."""
     return message(getattr(sys.modules[request_type(api_key, version).__module__], kind), values)
@@ -52,7 +56,7 @@ def message(kind: Any, values: Mapping[str, Any], ids: Mapping[str, uuid.UUID] |
     fields that name them.
     """
     fields = {}
-    for shape in shapes_of(kind):
+    for shape in _shapes(kind):
         value = values.get(shape.name, () if shape.array else shape.default)
         is_many = shape.array and value is not None
         fields[shape.name] = (
