@@ -11,7 +11,6 @@ from typing import Final, NamedTuple, Protocol
 from groupstorm.explain.advice import advice_for, presets_for
 from groupstorm.explain.findings import Finding, find
 from groupstorm.explain.history import History
-from groupstorm.explain.logs import log_writers
 from groupstorm.explain.patterns.table import PATTERNS
 from groupstorm.explain.recorder import Recorder
 from groupstorm.figures.accumulator import FiguresAccumulator
@@ -21,6 +20,7 @@ from groupstorm.history.gaps import ClosedGap
 from groupstorm.history.percentiles import nearest_rank
 from groupstorm.history.reasons import GapReasons, Reason, Reasons
 from groupstorm.history.rebalances import Absence, Rebalance, Row
+from groupstorm.imports.output import writers_of_logs
 from groupstorm.problems import InputError
 from groupstorm.trace.reader import read_entries
 from groupstorm.trace.rows import TracedEvent, TraceEntry
@@ -134,7 +134,8 @@ def explain(
     for group in sorted(groups - names.keys()):
         raise InputError(f"--group {group}: not in the trace; there are: {some(names)}")
     end_us = window.end(now_us)
-    writers = log_writers(trace)
+    # of logs that one program wrote
+    writers = {log: names[0] for log, names in writers_of_logs(trace).items() if len(names) == 1}
     return [found[name].explanation(end_us, writers) for name in sorted(found)]
 
 

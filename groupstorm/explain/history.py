@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from groupstorm.explain.refusals import Refusal
+from groupstorm.explain.incidents import Refusal
 from groupstorm.explain.work import Work
 from groupstorm.figures.table import Figures
 from groupstorm.history.rebalances import Absence, Change, ChangeKind, Rebalance, Row, SlowRevocation
 from groupstorm.history.unknown import REBALANCES
-from groupstorm.imports.timeline.connect import NO_PARTITIONS
+from groupstorm.imports.timeline.group import NO_PARTITIONS
 from groupstorm.imports.timeline.streams import THREAD
 from groupstorm.trace.events.group_states import Cause
 

@@ -8,8 +8,7 @@ from typing import Final
 
 from groupstorm.explain.epochs import Epochs
 from groupstorm.explain.history import COORDINATOR_KINDS, History, Incident, Uncommitted, json_object
-from groupstorm.explain.incidents import INCIDENTS
-from groupstorm.explain.refusals import Refusals
+from groupstorm.explain.incidents import INCIDENTS, Refusals
 from groupstorm.explain.stuck_records import StuckRecords
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.totals import Totals

@@ -15,25 +15,21 @@ from pathlib import Path
 from typing import Any, Final
 
 from groupstorm.imports.clocks import Anchors, Offset, anchor_rank
-from groupstorm.imports.grouping import ObservationsByGroup
 from groupstorm.imports.groups_command import DescribedGroups
 from groupstorm.imports.lines import HEAD_BYTES, SEGMENT_NAME, Log, open_files
-from groupstorm.imports.memberless import with_memberless_times
-from groupstorm.imports.observation import POD, Observation
+from groupstorm.imports.observation import POD, Observation, with_topic_names
 from groupstorm.imports.offsets_topic.segments import OffsetsSegments
 from groupstorm.imports.offsets_topic.text import OffsetsDump
-from groupstorm.imports.output import Imported, import_folder, write_summary
+from groupstorm.imports.output import SUMMARY, Imported, import_folder, write_summary
 from groupstorm.imports.parser import LogParser
 from groupstorm.imports.prefixes import Writer, find_prefix
-from groupstorm.imports.provenance import Rows, Why
+from groupstorm.imports.provenance import Rows, Why, with_memberless_times
 from groupstorm.imports.source import LogSource
 from groupstorm.imports.spill import SpillingSorter
-from groupstorm.imports.timeline.connect import NO_PARTITIONS
-from groupstorm.imports.timeline.group import ADD_ASSIGNMENTS, GroupRecord, GroupSummary
-from groupstorm.imports.timeline.groups import OWN_MEMBER_ID, GroupTimeline
+from groupstorm.imports.timeline.group import ADD_ASSIGNMENTS, NO_PARTITIONS, GroupRecord, GroupSummary
+from groupstorm.imports.timeline.groups import OWN_MEMBER_ID, GroupTimeline, ObservationsByGroup
 from groupstorm.imports.timeline.streams import THREAD
 from groupstorm.imports.times import Instant, shown
-from groupstorm.imports.topic_ids import with_topic_names
 from groupstorm.problems import InputError
 from groupstorm.trace.events import imported
 from groupstorm.trace.schema import IMPORTED_VERSION, Source
@@ -175,7 +171,7 @@ def _import(sources: Sequence[LogSource], out: Path, options: Options) -> Import
             writer.discard()
             raise
         done = Imported(found, parsers, offsets, began_us, ended_us, writer.rows)
-        write_summary(folder / "import.json", done)
+        write_summary(folder / SUMMARY, done)
     return done
 
 

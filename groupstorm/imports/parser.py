@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.imports.details import as_printed, details, json_fields
 from groupstorm.imports.envelopes import (
+    Framing,
     FrontReader,
     as_written,
     collectors_time,
@@ -24,14 +25,12 @@ from groupstorm.imports.envelopes import (
     split_message,
     texts_in,
 )
-from groupstorm.imports.framing import Framing
 from groupstorm.imports.line_owners import LineOwners
 from groupstorm.imports.lines import HEAD_BYTES, INDENTED, Log, LogFile
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
 from groupstorm.imports.source import LogSource
-from groupstorm.imports.template import Catalogue, Found
-from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, CATALOGUES
+from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, CATALOGUES, Catalogue, Found
 from groupstorm.imports.times import Instant, instant, sights
 
 #: Kinds of lines that are understood, and change nothing.

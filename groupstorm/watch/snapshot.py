@@ -18,8 +18,8 @@ from typing import Any, Final, NamedTuple, Union, get_args, get_origin, get_type
 
 from groupstorm.explain.epochs import Epochs
 from groupstorm.explain.history import Settings, StuckRecord
+from groupstorm.explain.incidents import Refusal, Refusals
 from groupstorm.explain.recorder import Recorder
-from groupstorm.explain.refusals import Refusal, Refusals
 from groupstorm.explain.stuck_records import StuckRecords
 from groupstorm.explain.work import Uneven, Work, WorkGap
 from groupstorm.figures.accumulator import FiguresAccumulator

@@ -8,13 +8,13 @@ from typing import Final
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import History
 from groupstorm.explain.incidents import COORDINATOR_ERRORS, ZOMBIE_ERRORS
-from groupstorm.explain.patterns.restarts import find_stop
 from groupstorm.explain.patterns.selecting import (
     AFTER_US,
     SECOND_US,
     alive_rows,
     away,
     begun_by,
+    find_stop,
     unique,
     with_changes,
 )

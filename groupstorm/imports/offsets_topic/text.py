@@ -15,8 +15,7 @@ from typing import Any, Final, NamedTuple
 from groupstorm.imports.details import DESCRIBED_MEMBER, optional
 from groupstorm.imports.lines import Log
 from groupstorm.imports.observation import Observation
-from groupstorm.imports.offsets_topic.meaning import NotUnderstood
-from groupstorm.imports.offsets_topic.observer import RecordObserver
+from groupstorm.imports.offsets_topic.meaning import NotUnderstood, RecordObserver
 from groupstorm.imports.offsets_topic.schemas import KeyType, WrittenRecord
 from groupstorm.imports.source import LogSource
 

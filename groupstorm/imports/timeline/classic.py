@@ -7,10 +7,8 @@ from typing import ClassVar, Final
 from groupstorm.imports.details import optional
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
-from groupstorm.imports.template import Catalogue
-from groupstorm.imports.templates.catalogues import table
-from groupstorm.imports.timeline.appends import NOT_ENOUGH, append_details
-from groupstorm.imports.timeline.emptied import EmptiedGroup
+from groupstorm.imports.templates.catalogues import Catalogue, table
+from groupstorm.imports.timeline.ends import EmptiedGroup
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
@@ -86,9 +84,14 @@ class ClassicRounds(GroupPart):
         group.emit(line, event, Why([line], "; ".join(rules)))
         self._client_reason(line, line.fields.get("client_reason"), member_id)
         if cause == Cause.APPEND_FAILED and group.append_refused is not None:
-            refused = group.append_refused
-            append = imported.AppendRefused(group.name, NOT_ENOUGH, *append_details(refused))
-            group.emit(line, append, Why([line, refused]), step=1)
+            said = group.append_refused.fields
+            append = imported.AppendRefused(
+                group.name,
+                "NOT_ENOUGH_REPLICAS",
+                f"__consumer_offsets-{said['partition']}",
+                f"in sync: {said['isr']}, needed: {said['needed']}",
+            )
+            group.emit(line, append, Why([line, group.append_refused]), step=1)
         self._from_empty = group.state == GroupState.EMPTY
         group.state, self._prepared, self._dropped = GroupState.PREPARING_REBALANCE, line, False
         group.round_prepared(line)
@@ -262,19 +265,14 @@ class ClassicRounds(GroupPart):
         event = imported.ClientReason(self._group.name, name, self._group.generation, str(reason))
         self._group.emit(line, event, self._named(line, member_id), Source.WORLD, step=1)
 
-    def _pending_left(self, line: Observation) -> None:
-        self._forget_pending(line, Cause.LEFT)
-
-    def _pending_expired(self, line: Observation) -> None:
-        self._forget_pending(line, Cause.SESSION_EXPIRED)
-
     def _not_rejoined(self, line: Observation) -> None:
         self._dropped = True
         for member_id in line.fields["member_ids"]:
             self._remove(line, member_id, Cause.REBALANCE_TIMEOUT)
 
-    def _forget_pending(self, line: Observation, cause: str) -> None:
+    def _pending_gone(self, line: Observation) -> None:
         member_id = line.fields["member_id"]
+        cause = Cause.LEFT if line.kind == "pending-left" else Cause.SESSION_EXPIRED
         self._group.members.pending.pop(member_id, None)
         self._group.emit(
             line, events.PendingMemberRemoved(self._group.name, member_id, str(cause)), Why([line])
@@ -354,14 +352,8 @@ class ClassicRounds(GroupPart):
         group.state = GroupState.STABLE if loaded else UNKNOWN
         self._loaded = {}
 
-    def _unloaded(self, line: Observation) -> None:
-        self._end(line, Cause.UNLOADED)
-
-    def _gone(self, line: Observation) -> None:
-        self._end(line, UNKNOWN)
-
-    def _end(self, line: Observation, cause: str) -> None:
-        group = self._group
+    def _end(self, line: Observation) -> None:
+        group, cause = self._group, Cause.UNLOADED if line.kind == "unloaded" else UNKNOWN
         rule = "" if cause != UNKNOWN else "cause: deleted or expired, the line does not say which"
         group.emit(line, events.GroupDeleted(group.name, str(cause)), Why([line], rule))
         group.members.clear()
@@ -376,7 +368,7 @@ class ClassicRounds(GroupPart):
         "stabilized": _stabilized,
         "assignment": _assignment,
         "empty": _empty,
-        "gone": _gone,
+        "gone": _end,
         "id-handed-out": _id_handed_out,
         "created": _created,
         "pending-joins": _pending_joins,
@@ -388,13 +380,13 @@ class ClassicRounds(GroupPart):
         "failed": _failed,
         "left": _left,
         "left-described": _left,
-        "pending-left": _pending_left,
-        "pending-expired": _pending_expired,
+        "pending-left": _pending_gone,
+        "pending-expired": _pending_gone,
         "not-rejoined": _not_rejoined,
         "loading": _loading,
         "loaded": _loading,
         "loaded-member": _loaded_member,
         "loaded-id": _loaded_member,
-        "unloaded": _unloaded,
+        "unloaded": _end,
         "append-failed": _append_failed,
     }

@@ -10,9 +10,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Rows, Why
-from groupstorm.imports.timeline.comings import Comings, ReturningMembers
-from groupstorm.imports.timeline.connect import NO_PARTITIONS
-from groupstorm.imports.timeline.members import Member, Membership
+from groupstorm.imports.timeline.members import Comings, Member, Membership, ReturningMembers
 from groupstorm.imports.timeline.rounds import Round, round_rows
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
@@ -37,6 +35,11 @@ ADD_GENERATIONS: Final = "add the records of __consumer_offsets, or the log of t
 _BETWEEN_DESCRIPTIONS: Final = (
     "what happened between two descriptions is known only by what differs: there may be more rebalances, and "
     "how long one took is not known"
+)
+#: The sentence on what is missing from a trace of a group of Kafka Connect.
+NO_PARTITIONS: Final = (
+    "a group of Kafka Connect has connectors and tasks, and no partitions: the workers' own logs say who "
+    "runs which (work_assigned)"
 )
 ADD_MEMBERS: Final = "add the log from before they joined, or the members' own logs"
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
-from groupstorm.imports.timeline.deaths import Deaths
+from groupstorm.imports.timeline.ends import Deaths
 from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.imports.timeline.reasons import STARTS, UNKNOWN, revocation_cause
 from groupstorm.imports.timeline.rounds import Round
