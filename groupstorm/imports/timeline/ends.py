@@ -187,5 +187,4 @@ class EmptiedGroup:
         event = events.MemberRemoved(group.name, name, member_id, instance, group.generation, cause)
         why = Why([line] if said is None else [line, said], rule, inferred=True)
         group.rows.add(line.time_us, order, Source.COORDINATOR, event, why, step=-1)
-        for tell in group.on_removal:
-            tell(member_id, line, cause)
+        group.tell_removal(member_id, line, cause)

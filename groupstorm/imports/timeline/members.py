@@ -42,22 +42,13 @@ def name_before_uuid(member_id: str) -> str:
     return _UUID.sub("", member_id)
 
 
-class Member(NamedTuple):
-    """``client``: its client id; None if no line and no rule says it."""
-
-    member_id: str
-    client: str | None = None
-    instance: str | None = None
-    is_pending: bool = False
-
-
 class Membership:
-    """Members by member id. ``count``: how many there are by the coordinator's own count, None if not
-    known."""
+    """``members``: member id -> its static id, None if it has none or no line says it. ``pending``: ids that
+    were given out. ``count``: how many there are by the coordinator's own count, None if not known."""
 
     def __init__(self) -> None:
-        self.members: dict[str, Member] = {}
-        self.pending: dict[str, Member] = {}
+        self.members: dict[str, str | None] = {}
+        self.pending: dict[str, None] = {}
         self.count: int | None = None
         #: Ids of all members that lines have said to come.
         self.ever: set[str] = set()
@@ -88,7 +79,7 @@ class Membership:
     def add(self, member_id: str, instance: str | None) -> None:
         if member_id not in self.members and self.count is not None:
             self.count += 1
-        self.members[member_id] = Member(member_id, None, instance)
+        self.members[member_id] = instance
         self.ever.add(member_id)
         self.pending.pop(member_id, None)
 
@@ -96,13 +87,14 @@ class Membership:
         """A static member has another id now."""
         self.members.pop(old_member_id, None)
         self.ever.add(member_id)
-        self.members[member_id] = Member(member_id, None, instance)
+        self.members[member_id] = instance
 
-    def remove(self, member_id: str) -> Member | None:
-        """The member, if it was known. It was in the group in any case."""
+    def remove(self, member_id: str) -> str | None:
+        """The static id of a member, if it is known. It was in the group in any case."""
         if self.count is not None:
             self.count = max(0, self.count - 1)
-        self._clients.pop(member_id, None) if member_id not in self.members else None
+        if member_id not in self.members:
+            self._clients.pop(member_id, None)
         return self.members.pop(member_id, None)
 
     def counted(self, count: int) -> None:
