@@ -67,7 +67,6 @@ class Rows:
 
     def __init__(self) -> None:
         self._sorter = SpillingSorter(key=itemgetter(0, 1, 2))
-        self.count = 0
 
     def add(
         self, time_us: int, order: int, source: Source, event: TracedEvent, why: Why, step: int = 0
@@ -97,29 +96,15 @@ class Rows:
                 latest_us,
             )
         )
-        self.count += 1
 
     def entries(self, began_us: int, places: Iterable[Any]) -> Iterator[TraceEntry]:
         """The rows, their times counted from ``began_us``. ``places``: each log's parser."""
         logs = [*places]
         kinds = event_types()
-        for (
-            time_us,
-            _,
-            _,
-            source,
-            name,
-            values,
-            provenance,
-            evidence,
-            rule,
-            earliest,
-            latest,
-        ) in self._sorter.sorted():
+        for time_us, _, _, source, name, values, provenance, evidence, rule, *bounds in self._sorter.sorted():
             lines = tuple(logs[log].place(line) for log, line in evidence)
-            event = with_provenance(kinds[name])(
-                *values, provenance, lines or None, rule, _since(began_us, earliest), _since(began_us, latest)
-            )
+            earliest, latest = (None if us is None else max(0, us - began_us) for us in bounds)
+            event = with_provenance(kinds[name])(*values, provenance, lines or None, rule, earliest, latest)
             yield max(0, time_us - began_us), _SOURCES[source], event
 
 
@@ -139,10 +124,6 @@ def _bounded(why: Why) -> Why:
         elif bound == "latest" and why.latest_us is None:
             why = why._replace(latest_us=min(times))
     return why
-
-
-def _since(began_us: int, time_us: int | None) -> int | None:
-    return None if time_us is None else max(0, time_us - began_us)
 
 
 _EMPTY = "members: the group is Empty"

@@ -11,11 +11,10 @@ from groupstorm.broker.log.batches import LENGTH_END, last_offset, parse_stored
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.logs import (
     FETCH,
-    LIST_OFFSETS,
     FetchSizes,
     OffsetReset,
+    ask_leader,
     fetch_request,
-    list_offsets,
 )
 from groupstorm.clients.wire.positions import Position
 from groupstorm.coordinator.errors import Error
@@ -148,17 +147,18 @@ class OffsetsTail:
     async def open(self) -> None:
         """Begin at the end. Raises NotReadable and ConnectionLost."""
         asked = {self._partition: int(OffsetReset.LATEST)}
-        build = list_offsets(self._cluster, asked, read_committed=True)
-        response = await self._ask(LIST_OFFSETS, build)
-        (found,) = response.topics[0].partitions
-        self._check(Error(found.error_code))
+        timeout_ms = self._cluster.request_timeout_ms
+        (found,) = await ask_leader(self._cluster, await self._leader(), asked, True, timeout_ms)
+        self._check(found.error)
         self._offset = found.offset
 
     async def read(self) -> int:
         """Wait for records, and read them: how many. Raises NotReadable and ConnectionLost."""
         before = self._source.lines
         plan = {self._partition: Position(self._offset)}
-        response = await self._ask(FETCH, fetch_request(self._cluster, plan, _SIZES, read_committed=True))
+        node_id, timeout_ms = await self._leader(), self._cluster.request_timeout_ms
+        build = fetch_request(self._cluster, plan, _SIZES, read_committed=True)
+        response = await self._cluster.ask_node(node_id, FETCH, build, timeout_ms)
         (found,) = response.responses[0].partitions
         error = Error(found.error_code)
         if error in (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH, Error.UNKNOWN_LEADER_EPOCH):
@@ -169,14 +169,14 @@ class OffsetsTail:
         self._source.keep_ready()
         return self._source.lines - before
 
-    async def _ask(self, api: Any, build: Any) -> Any:
+    async def _leader(self) -> int:
         leader = self._cluster.leader(self._partition)
         if leader is None:
             await self._cluster.refresh((TOPIC,))
             leader = self._cluster.leader(self._partition)
         if leader is None:
             raise NotReadable(f"{self._partition} has no leader")
-        return await self._cluster.ask_node(leader.node_id, api, build, self._cluster.request_timeout_ms)
+        return leader.node_id
 
     def _check(self, error: Error) -> None:
         if error is not Error.NONE:

@@ -83,8 +83,7 @@ class ClientMember(Member):
         self._ask(line, rejoin_cause(line))
 
     def _rejected(self, line: Observation) -> None:
-        self._losing = line.fields["error"]
-        self._ask(line, line.fields["error"])
+        self._ask_outside(line, line.fields["error"])
 
     def _reset(self, line: Observation) -> None:
         found = REJOIN_REASONS.find(line.fields["reason"])
@@ -137,12 +136,12 @@ class ClientMember(Member):
             one.synced[self._id()] = line
 
     def _synced(self, line: Observation) -> None:
-        fields = line.fields
-        if "generation" in fields:
-            if fields.get("member_id"):
-                self._learn(fields["member_id"])
-            self._generation = fields["generation"]
-            one = self._group.round(fields["generation"], line)
+        """A line that names no generation is about the one that the member has joined."""
+        if line.fields.get("member_id"):
+            self._learn(line.fields["member_id"])
+        self._generation = line.fields.get("generation", self._generation)
+        if self._generation is not None:
+            one = self._group.round(self._generation, line)
             one.synced[self._id()] = line
             one.clients[self._id()] = self._client
 

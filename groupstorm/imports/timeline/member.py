@@ -141,6 +141,11 @@ class Member:
         rule = "cause: the line's reason is not one that is known" if cause == UNKNOWN else ""
         self._emit(line, event, Why([line], rule))
 
+    def _ask_outside(self, line: Observation, cause: str) -> None:
+        """It joins again, and loses what it has."""
+        self._losing = cause
+        self._ask(line, cause)
+
     def _own(self, line: Observation, added: list[str], rule: str = "") -> None:
         self._losing = UNKNOWN
         self._owned.update(dict.fromkeys(added))
