@@ -37,15 +37,15 @@ _REFUSED: Final = {FENCED: "fenced", UNRELEASED: "fenced", INCONSISTENT: "incons
 _MOVED: Final = dict.fromkeys(COORDINATOR_ERRORS, "coordinator-moved")
 _UNLOADED: Final = {"unloaded": "unloaded"}
 
-Classify = Callable[[Row], str | None]
+_Classify = Callable[[Row], str | None]
 
 
-def _by(column: str, kinds: Mapping[str, str], otherwise: str | None = None) -> Classify:
+def _by(column: str, kinds: Mapping[str, str], otherwise: str | None = None) -> _Classify:
     """The kind that the value of a column stands for."""
     return lambda row: kinds.get(row.get(column) or "", otherwise)
 
 
-def _always(kind: str) -> Classify:
+def _always(kind: str) -> _Classify:
     return lambda _row: kind
 
 
@@ -75,7 +75,7 @@ def _restoring(row: Row) -> str | None:
 
 
 #: Event -> the kind of incident that a row of it is, or None.
-INCIDENTS: Final[Mapping[str, Classify]] = {
+_INCIDENTS: Final[Mapping[str, _Classify]] = {
     "rejoin_requested": _by(
         "cause",
         {
@@ -113,6 +113,12 @@ INCIDENTS: Final[Mapping[str, Classify]] = {
     "instance_gone": _always("instance-gone"),
     "step_taken": _by("cause", {"coordinator-failover": "coordinator-away"}),
 }
+
+
+def incident_of(row: Row) -> str | None:
+    """The kind of incident that a row is; None if it is none."""
+    classify = _INCIDENTS.get(row["event"])
+    return None if classify is None else classify(row)
 
 
 #: Lines so close to each other are about one refusal: a client logs the answer, and then what it does.

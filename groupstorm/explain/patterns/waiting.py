@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import Final
 
 from groupstorm.explain.findings import Match
-from groupstorm.explain.history import History, Incident, StuckRecord
+from groupstorm.explain.history import History, Incident
 from groupstorm.explain.patterns.selecting import SECOND_US, away, begun_by, under_way, unique
+from groupstorm.explain.stuck_records import StuckRecord
 from groupstorm.history.reasons import SLOW_US
 from groupstorm.history.rebalances import Rebalance, Round
 from groupstorm.trace.events.group_states import Cause
