@@ -6,13 +6,13 @@ import gc
 import heapq
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, tzinfo
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from groupstorm.imports.clocks import Anchors, Offset, anchor_rank
 from groupstorm.imports.groups_command import DescribedGroups
@@ -123,13 +123,21 @@ def sources_of(logs: Sequence[Log], options: Options) -> list[LogSource]:
     return [_source(log, kind, number, options) for number, (log, kind) in enumerate(kinds)]
 
 
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """An import holds many objects, and next to none in cycles: to look for those takes a seventh of its
+    time."""
+    before = gc.get_threshold()
+    gc.set_threshold(_OBJECTS_PER_COLLECTION, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+@_few_collections()
 def import_sources(sources: Sequence[LogSource], out: Path, options: Options) -> Imported:
     """`import_logs` of sources of any kind, numbered from 0 in this order."""
-    with _few_collections():
-        return _import(sources, out, options)
-
-
-def _import(sources: Sequence[LogSource], out: Path, options: Options) -> Imported:
     anchors = Anchors()
     pods: Pods = {}
     read = [_SortedLog(source, anchors, options.groups, pods) for source in sources]
@@ -140,7 +148,7 @@ def _import(sources: Sequence[LogSource], out: Path, options: Options) -> Import
     instances = {name: group for one in read for name, group in one.instances.items()}
     streams = [one.observations(offsets[one.parser.number].us, instances) for one in read]
     names = {topic_id: name for one in parsers for topic_id, name in one.topic_names.items()}
-    for said in heapq.merge(*streams, key=_in_order(parsers)):
+    for said in heapq.merge(*streams, key=_in_order):
         by_group.add(with_topic_names(said, names))
     clients: dict[str, dict[str, str]] = {}
     for (group, member_id), client in (known for one in read for known in one.clients()):
@@ -175,18 +183,6 @@ def _import(sources: Sequence[LogSource], out: Path, options: Options) -> Import
     return done
 
 
-@contextmanager
-def _few_collections() -> Iterator[None]:
-    """An import holds many objects, and next to none in cycles: to look for those takes a seventh of its
-    time."""
-    before = gc.get_threshold()
-    gc.set_threshold(_OBJECTS_PER_COLLECTION, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-
-
 def _source(log: Log, kind: SourceKind, number: int, options: Options) -> LogSource:
     tz = options.zones.get(log.name, options.zones.get("", UTC))
     day = options.days.get(log.name, options.days.get(""))
@@ -201,10 +197,10 @@ def _source(log: Log, kind: SourceKind, number: int, options: Options) -> LogSou
     return LogParser(log, number, tz, options.envelope, day)
 
 
-def _in_order(parsers: Sequence[LogSource]) -> Callable[[Observation], Any]:
+def _in_order(one: Observation) -> tuple[int, int, int]:
     """At one time, clients' lines from before the coordinator answers come first, then its own, then theirs
     after."""
-    return lambda one: (one.time_us, anchor_rank(one.kind), one.source)
+    return one.time_us, anchor_rank(one.kind), one.source
 
 
 def _check(parsers: Sequence[LogSource]) -> None:

@@ -22,7 +22,7 @@ from groupstorm.imports.groups_command import DESCRIBED, LOG_ENDS
 from groupstorm.imports.lines import Log
 from groupstorm.imports.observation import Observation, topics_in
 from groupstorm.imports.offsets_topic.meaning import CURRENT, RecordObserver
-from groupstorm.imports.offsets_topic.segments import BatchReader, UnreadableBatch
+from groupstorm.imports.offsets_topic.segments import UnreadableBatch, take_batch
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.source import LogSource
 from groupstorm.imports.spill import SpillingSorter
@@ -141,7 +141,6 @@ class OffsetsTail:
         self._cluster = cluster
         self._partition = TopicPartition(TOPIC, partition)
         self._source = source
-        self._batches = BatchReader(source, source.observer)
         self._offset = 0
 
     async def open(self) -> None:
@@ -193,7 +192,7 @@ class OffsetsTail:
                 continue
             self._offset = next_offset
             try:
-                self._batches.take(batch, base_offset)
+                take_batch(batch, base_offset, self._source, self._source.observer)
             except UnreadableBatch as problem:
                 self._source.damage.append(f"{self._partition}: the batch at offset {base_offset}: {problem}")
 

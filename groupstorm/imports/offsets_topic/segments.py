@@ -28,37 +28,26 @@ class UnreadableBatch(Exception):
     """The records of a batch whose checksum is right cannot be read."""
 
 
-class BatchReader:
-    """Gives the records of one partition's batches to an observer."""
-
-    def __init__(self, source: LogSource, observer: RecordObserver) -> None:
-        self._source = source
-        self._observer = observer
-
-    def take(self, batch: Batch, base_offset: int) -> None:
-        """All records of a batch. Raises UnreadableBatch, and InputError without the library for their
-        compression."""
-        if batch.is_control:
-            self._observer.end_transaction(batch.producer_id, batch.is_commit_marker, batch.max_timestamp_ms)
-            return
-        transaction = batch.producer_id if batch.is_transactional else None
-        for offset, record in self._records(batch, base_offset):
-            self._observer.take(record, offset, transaction)
-
-    def _records(self, batch: Batch, base_offset: int) -> Iterator[tuple[int, WrittenRecord]]:
-        unpacked = _unpacked(batch.data[HEADER_BYTES:], batch.compression)
+def take_batch(batch: Batch, base_offset: int, source: LogSource, observer: RecordObserver) -> None:
+    """Give all records of a batch to the observer of the source. Raises UnreadableBatch, and InputError
+    without the library for their compression."""
+    if batch.is_control:
+        observer.end_transaction(batch.producer_id, batch.is_commit_marker, batch.max_timestamp_ms)
+        return
+    transaction = batch.producer_id if batch.is_transactional else None
+    unpacked = _unpacked(batch.data[HEADER_BYTES:], batch.compression)
+    try:
+        found = [*keyed_records(batch.data, unpacked)]
+    except ValueError as problem:
+        raise UnreadableBatch(str(problem)) from problem
+    for one in found:
+        source.lines += 1
         try:
-            found = [*keyed_records(batch.data, unpacked)]
-        except ValueError as problem:
-            raise UnreadableBatch(str(problem)) from problem
-        for one in found:
-            self._source.lines += 1
-            try:
-                record = _written(one.key or b"", one.value)
-            except CodecError as problem:
-                self._source.count_not_understood(str(problem), str(problem)[:80])
-                continue
-            yield base_offset + one.offset_delta, record._replace(time_ms=one.timestamp_ms)
+            record = _written(one.key or b"", one.value)
+        except CodecError as problem:
+            source.count_not_understood(str(problem), str(problem)[:80])
+            continue
+        observer.take(record._replace(time_ms=one.timestamp_ms), base_offset + one.offset_delta, transaction)
 
 
 def _written(key: bytes, value: bytes | None) -> WrittenRecord:
@@ -104,7 +93,6 @@ class OffsetsSegments(LogSource):
     def __init__(self, log: Log, number: int) -> None:
         super().__init__(log, number)
         self._observer = RecordObserver(self)
-        self._batches = BatchReader(self, self._observer)
         self._names: list[str] = []
         self._bases: list[int] = []
 
@@ -148,7 +136,7 @@ class OffsetsSegments(LogSource):
                 left_out.setdefault("has a wrong checksum", []).append(offset)
                 continue
             try:
-                self._batches.take(*parsed)
+                take_batch(*parsed, self, self._observer)
             except UnreadableBatch as problem:
                 left_out.setdefault(f"cannot be read ({problem})", []).append(offset)
             yield from self._observer.ready()
