@@ -80,7 +80,11 @@ class _Group:
 
     def explanation(self, end_us: int, writers: Mapping[str, str]) -> Explanation:
         """To be called once. ``writers``: log -> the client library that wrote it."""
-        history = self._history(end_us)
+        history, _ = self.recorder.finish(end_us)
+        reasons = self.reasons.reasons()
+        if history.is_consumer_group and history.has_member_rows:
+            us = reasons.us
+            history.handover_waits_us = us.get(Reason.NEXT_HEARTBEAT, 0), us.get(Reason.NEXT_POLL, 0)
         logs = history.settings.logs.items()
         history.settings.libraries.update({member: writers[log] for member, log in logs if log in writers})
         known_us = None if history.unowned_us is None else self.recorder.figures.owned_from_us
@@ -88,14 +92,7 @@ class _Group:
         clients = [log for log, writer in writers.items() if writer != "broker"]
         is_unknown = history.is_imported and known_us is None
         history.is_of_one_member = is_unknown and self.one_member.is_only(clients)
-        return _explained(history, self.reasons.reasons(), alone)
-
-    def _history(self, end_us: int) -> History:
-        history, _ = self.recorder.finish(end_us)
-        us = self.reasons.reasons().us
-        if history.is_consumer_group and history.has_member_rows:
-            history.handover_waits_us = us.get(Reason.NEXT_HEARTBEAT, 0), us.get(Reason.NEXT_POLL, 0)
-        return history
+        return _explained(history, reasons, alone)
 
 
 def explain(
