@@ -46,3 +46,42 @@ def states(folder: Path) -> list[tuple[str, str, str, int | None]]:
 def broker_line(time: str, message: str) -> str:
     """A line of a broker with log4j's default pattern."""
     return f"[2024-11-18 {time}] INFO [GroupCoordinator 1]: {message} ({BROKER})\n"
+
+
+#: The group's partition of the offsets topic in the lines of a broker.
+OFFSETS = "__consumer_offsets-1"
+
+
+def preparing(time: str, old: int, reason: str, group: str = "g") -> str:
+    """A broker's line on a round that begins. ``old``: the generation before it."""
+    begun = f"Preparing to rebalance group {group} in state PreparingRebalance with old generation {old}"
+    return broker_line(time, f"{begun} ({OFFSETS}) (reason: {reason})")
+
+
+def joins(time: str, old: int, member_id: str, group: str = "g") -> str:
+    """A round that begins because a new member comes."""
+    return preparing(time, old, f"Adding new member {member_id} with group instance id None", group)
+
+
+def stabilized(time: str, generation: int, members: int, group: str = "g") -> str:
+    """A join phase that ends."""
+    text = f"Stabilized group {group} generation {generation} ({OFFSETS}) with {members} members"
+    return broker_line(time, text)
+
+
+def received(
+    time: str, generation: int, members: int | None = None, leader: str = "", group: str = "g"
+) -> str:
+    """A round that ends. Kafka 2.8 added how many ``members`` there are to the line, 3.4 the ``leader``."""
+    text = f"{f'leader {leader}'.strip()} for group {group} for generation {generation}"
+    count = f". The group has {members} members, 0 of which are static."
+    return broker_line(time, f"Assignment received from {text}" + ("" if members is None else count))
+
+
+def emptied(time: str, generation: int, group: str = "g") -> str:
+    return broker_line(time, f"Group {group} with generation {generation} is now empty ({OFFSETS})")
+
+
+def failed(time: str, member_id: str, group: str = "g") -> str:
+    """A member whose session has expired."""
+    return broker_line(time, f"Member {member_id} in group {group} has failed, removing it from the group")

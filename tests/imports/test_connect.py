@@ -21,7 +21,7 @@ from groupstorm.imports.lines import find_logs
 from groupstorm.imports.output import Imported
 from groupstorm.trace.reader import read_rows
 from tests.explain.explaining import names
-from tests.imports.importing import LOGS, broker_line, import_texts, rows
+from tests.imports.importing import LOGS, emptied, import_texts, joins, preparing, rows, stabilized
 
 RECORDED: Final = LOGS / "connect"
 GROUP: Final = "connect-pair"
@@ -344,16 +344,7 @@ def test_a_worker_that_stops_its_tasks_for_longer_than_the_rebalance_timeout(
 
 def test_a_broker_tells_who_left_for_want_of_a_poll(tmp_path: Path) -> None:
     """The reason of a LeaveGroup (KIP-800): nobody has stopped the group."""
-    lines = (
-        "Preparing to rebalance group c in state PreparingRebalance with old generation 4 "
-        "(__consumer_offsets-7) (reason: Adding new member w-a-1 with group instance id None; client reason: "
-        "not provided)",
-        "Stabilized group c generation 5 (__consumer_offsets-7) with 1 members",
-        "Preparing to rebalance group c in state PreparingRebalance with old generation 5 "
-        "(__consumer_offsets-7) (reason: Removing member w-a-1 on LeaveGroup; client reason: consumer poll "
-        "timeout has expired.)",
-        "Group c with generation 6 is now empty (__consumer_offsets-7)",
-    )
-    times = ("10:00:00,000", "10:00:03,000", "10:05:03,000", "10:05:03,001")
-    log = "".join(broker_line(time, line) for time, line in zip(times, lines, strict=True))
+    left = "Removing member w-a-1 on LeaveGroup; client reason: consumer poll timeout has expired."
+    log = joins("10:00:00,000", 4, "w-a-1") + stabilized("10:00:03,000", 5, 1)
+    log += preparing("10:05:03,000", 5, left) + emptied("10:05:03,001", 6)
     assert names(explained(tmp_path, log)) == ["max-poll-interval"]
