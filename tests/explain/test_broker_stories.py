@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.explain.explaining import explained, names
+from tests.explain.explaining import names
 from tests.explain.test_first_answers import answer, printed, sentence
 from tests.imports.importing import broker_line, failed, import_texts, preparing, received, rows, stabilized
 
@@ -87,7 +87,6 @@ g      c-2-22222222-2222-2222-2222-222222222222  /172.18.0.5  c-2        0      
 
 def test_no_culprit_without_evidence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A group that was rebalancing when it was described: nothing says who began that, or why."""
-    import_texts(tmp_path, {"described.txt": DESCRIBED})
-    one = explained(tmp_path / "out")
+    one = answer(tmp_path, DESCRIBED)
     assert [(each.cause, each.culprit) for each in one.history.rebalances] == [("unknown", "")]
     assert "Who began the rebalances" not in printed(one, capsys)

@@ -9,8 +9,17 @@ import pytest
 from groupstorm.explain.explanation import explain
 from groupstorm.figures.by_group import Window
 from tests.explain.explaining import explained, names, state, trace_of
-from tests.explain.test_first_answers import answer, client_line, printed, sentence
-from tests.imports.importing import broker_line, emptied, failed, import_texts, joins, received, stabilized
+from tests.explain.test_first_answers import answer, printed, sentence
+from tests.imports.importing import (
+    broker_line,
+    client_line,
+    emptied,
+    failed,
+    import_texts,
+    joins,
+    received,
+    stabilized,
+)
 
 C_22 = "c-22-22222222-2222-2222-2222-222222222222"
 STABLE = stabilized("10:00:00,000", 63, 4) + received("10:00:00,010", 63, leader="c-1")

@@ -9,8 +9,8 @@ import pytest
 
 from groupstorm.explain.findings import Finding
 from tests.explain.explaining import names
-from tests.explain.test_first_answers import answer, client_line
-from tests.imports.importing import broker_line, joins, rows, stabilized
+from tests.explain.test_first_answers import answer
+from tests.imports.importing import broker_line, client_line, joins, rows, stabilized
 
 INSTANCE: Final = "shop-11111111-2222-3333-4444-555555555555"
 THREAD: Final = f"{INSTANCE}-StreamThread-1"

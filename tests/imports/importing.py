@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from groupstorm.figures.by_group import figures_by_group
 from groupstorm.figures.table import Figures
@@ -14,7 +14,8 @@ from groupstorm.imports.output import Imported
 from groupstorm.trace.reader import read_rows
 
 LOGS = Path(__file__).parent / "logs"
-BROKER = "kafka.coordinator.group.GroupCoordinator"
+BROKER: Final = "kafka.coordinator.group.GroupCoordinator"
+CONSUMER: Final = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
 
 
 def import_texts(folder: Path, logs: Mapping[str, str], options: Options | None = None) -> Imported:
@@ -46,6 +47,24 @@ def states(folder: Path) -> list[tuple[str, str, str, int | None]]:
 def broker_line(time: str, message: str) -> str:
     """A line of a broker with log4j's default pattern."""
     return f"[2024-11-18 {time}] INFO [GroupCoordinator 1]: {message} ({BROKER})\n"
+
+
+def java_line(time: str, message: str, client: str = "app-a", instance: str = "", group: str = "g") -> str:
+    """A line of the classic consumer. ``time``: with its date, if it is another day."""
+    who = f"instanceId={instance}, " if instance else ""
+    at = time if " " in time else f"2024-11-18 {time}"
+    return f"[{at}] INFO [Consumer {who}clientId={client}, groupId={group}] {message} ({CONSUMER})\n"
+
+
+def client_line(second: float, message: str, client: str = "c-1") -> str:
+    """The same, so many seconds after ten o'clock."""
+    clock = f"10:{int(second) // 60:02}:{second % 60:06.3f}".replace(".", ",")
+    return java_line(f"2026-03-04 {clock}", message, client)
+
+
+def generation(number: int, member_id: str, protocol: str = "range") -> str:
+    """A generation as the classic consumer prints it."""
+    return f"Generation{{generationId={number}, memberId='{member_id}', protocol='{protocol}'}}"
 
 
 #: The group's partition of the offsets topic in the lines of a broker.

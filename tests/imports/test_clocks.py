@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.imports.importing import broker_line, import_texts, stabilized
+from tests.imports.importing import broker_line, generation, import_texts, stabilized
 from tests.imports.offsets_dumps import old_generation
-from tests.imports.test_several_logs import BROKER, LEADER, A, client_log, generation
+from tests.imports.test_several_logs import BROKER, LEADER, A, client_log
 
 HOUR_US = 3_600_000_000
 #: The rounds of `BROKER`, as its records have them: 10:00:03.052 and 10:05:02.033 in UTC.

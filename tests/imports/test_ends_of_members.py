@@ -10,7 +10,9 @@ from tests.imports.importing import (
     broker_line,
     emptied,
     figures,
+    generation,
     import_texts,
+    java_line,
     joins,
     received,
     rows,
@@ -19,15 +21,7 @@ from tests.imports.importing import (
 
 A, B = "app-a-11111111-2222-3333-4444-555555555555", "app-b-11111111-2222-3333-4444-666666666666"
 STATIC = "seat-11111111-2222-3333-4444-555555555555"
-COORDINATOR = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
 MODERN = "org.apache.kafka.coordinator.group.GroupMetadataManager"
-
-
-def java_line(time: str, message: str, client: str = "app-a", instance: str = "") -> str:
-    who = f"instanceId={instance}, " if instance else ""
-    return (
-        f"[2024-11-18 {time}] INFO [Consumer {who}clientId={client}, groupId=g] {message} ({COORDINATOR})\n"
-    )
 
 
 def modern_line(time: str, message: str) -> str:
@@ -80,10 +74,6 @@ def test_a_group_that_is_empty_has_no_members_until_one_comes(tmp_path: Path) ->
     (gone,) = rows(tmp_path, "members_gone")
     assert gone["provenance"] == "inferred"
     assert evidence(gone) == ["server.log:3"]
-
-
-def generation(number: int, member_id: str) -> str:
-    return f"Generation{{generationId={number}, memberId='{member_id}', protocol='range'}}"
 
 
 ROUND = joins("10:00:00,010", 0, A) + stabilized("10:00:03,010", 1, 2) + received("10:00:03,050", 1)

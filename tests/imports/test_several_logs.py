@@ -12,7 +12,9 @@ from groupstorm.imports.times import zone
 from tests.imports.importing import (
     failed,
     figures,
+    generation,
     import_texts,
+    java_line,
     preparing,
     received,
     rows,
@@ -32,10 +34,6 @@ BROKER = (
     + stabilized("10:05:02,000", 2, 1)
     + received("10:05:02,030", 2, 1, leader=A)
 )
-
-
-def generation(number: int, member_id: str) -> str:
-    return f"Generation{{generationId={number}, memberId='{member_id}', protocol='range'}}"
 
 
 LEADER = [
@@ -75,8 +73,7 @@ def client_log(client: str, lines: list[tuple[str, str]], ahead: timedelta = tim
     for time, message in lines:
         said = datetime.strptime(f"2024-11-18 {time}", "%Y-%m-%d %H:%M:%S,%f") + ahead
         stamp = f"{said:%Y-%m-%d %H:%M:%S},{said.microsecond // 1000:03d}"
-        logger = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
-        text += f"[{stamp}] INFO [Consumer clientId={client}, groupId=g] {message} ({logger})\n"
+        text += java_line(stamp, message, client)
     return text
 
 
