@@ -15,10 +15,10 @@ from groupstorm.explain.explanation import Explanation
 from groupstorm.explain.explanation import explain as explain_trace
 from groupstorm.explain.findings import Culprit, Finding, culprits, pattern_of, quoted
 from groupstorm.explain.history import History
-from groupstorm.explain.logs import log_lines
 from groupstorm.explain.work import Uneven
 from groupstorm.figures.by_group import Window
 from groupstorm.history.rebalances import REPLACED, Absence, Rebalance, Row
+from groupstorm.imports.lines import lines_at
 from groupstorm.report.grid import Grid
 from groupstorm.report.grid import Row as GridRow
 from groupstorm.report.story import sentence
@@ -62,7 +62,7 @@ def explain(
         for row in finding.match.evidence
         for place in row.get("evidence") or ()
     )
-    lines = log_lines(places) if any(one.history.is_imported for one in explanations) else {}
+    lines = lines_at(places) if any(one.history.is_imported for one in explanations) else {}
     for number, one in enumerate(explanations):
         if number:
             print()

@@ -16,8 +16,8 @@ from groupstorm.storms.runs.several import forget_other_runs, orders_of
 from groupstorm.storms.scenario.files import parse
 from groupstorm.verdicts.ranking import parse_ranking
 from groupstorm.whatif.agreement import Agreement, Line, Repeated, RoundLine, repeat
-from groupstorm.whatif.changes import check_change, variants_of
 from groupstorm.whatif.drafting import scenario_text
+from groupstorm.whatif.knobs import check_change, variants_of
 from groupstorm.wording import number
 
 SCENARIO_FILE = "whatif.yaml"

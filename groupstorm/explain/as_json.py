@@ -45,14 +45,7 @@ def as_json(one: Explanation, wording: Wording) -> dict[str, Any]:
             {"from_us": from_us, "to_us": to_us} for from_us, to_us in history.without_members
         ],
         "without_worker": [
-            {
-                "name": each.name,
-                "from_us": each.from_us,
-                "to_us": each.to_us,
-                "old_worker": each.old_worker,
-                "new_worker": each.new_worker or None,
-            }
-            for each in history.work.gaps
+            {**each._asdict(), "new_worker": each.new_worker or None} for each in history.work.gaps
         ],
         "alone": None
         if one.alone is None

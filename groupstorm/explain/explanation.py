@@ -11,7 +11,6 @@ from typing import Final, NamedTuple, Protocol
 from groupstorm.explain.advice import advice_for, presets_for
 from groupstorm.explain.findings import Finding, find
 from groupstorm.explain.history import History
-from groupstorm.explain.logs import log_writers
 from groupstorm.explain.patterns.table import PATTERNS
 from groupstorm.explain.recorder import Recorder
 from groupstorm.figures.accumulator import FiguresAccumulator
@@ -21,6 +20,7 @@ from groupstorm.history.gaps import ClosedGap
 from groupstorm.history.percentiles import nearest_rank
 from groupstorm.history.reasons import GapReasons, Reason, Reasons
 from groupstorm.history.rebalances import Absence, Rebalance, Row
+from groupstorm.imports.output import writers_of_logs
 from groupstorm.problems import InputError
 from groupstorm.trace.reader import read_entries
 from groupstorm.trace.rows import TracedEvent, TraceEntry
@@ -80,7 +80,11 @@ class _Group:
 
     def explanation(self, end_us: int, writers: Mapping[str, str]) -> Explanation:
         """To be called once. ``writers``: log -> the client library that wrote it."""
-        history = self._history(end_us)
+        history, _ = self.recorder.finish(end_us)
+        reasons = self.reasons.reasons()
+        if history.is_consumer_group and history.has_member_rows:
+            us = reasons.us
+            history.handover_waits_us = us.get(Reason.NEXT_HEARTBEAT, 0), us.get(Reason.NEXT_POLL, 0)
         logs = history.settings.logs.items()
         history.settings.libraries.update({member: writers[log] for member, log in logs if log in writers})
         known_us = None if history.unowned_us is None else self.recorder.figures.owned_from_us
@@ -88,14 +92,7 @@ class _Group:
         clients = [log for log, writer in writers.items() if writer != "broker"]
         is_unknown = history.is_imported and known_us is None
         history.is_of_one_member = is_unknown and self.one_member.is_only(clients)
-        return _explained(history, self.reasons.reasons(), alone)
-
-    def _history(self, end_us: int) -> History:
-        history, _ = self.recorder.finish(end_us)
-        us = self.reasons.reasons().us
-        if history.is_consumer_group and history.has_member_rows:
-            history.handover_waits_us = us.get(Reason.NEXT_HEARTBEAT, 0), us.get(Reason.NEXT_POLL, 0)
-        return history
+        return _explained(history, reasons, alone)
 
 
 def explain(
@@ -134,7 +131,8 @@ def explain(
     for group in sorted(groups - names.keys()):
         raise InputError(f"--group {group}: not in the trace; there are: {some(names)}")
     end_us = window.end(now_us)
-    writers = log_writers(trace)
+    # of logs that one program wrote
+    writers = {log: names[0] for log, names in writers_of_logs(trace).items() if len(names) == 1}
     return [found[name].explanation(end_us, writers) for name in sorted(found)]
 
 

@@ -7,105 +7,29 @@ microseconds since the trace began; a `Row` is a row of the trace as `groupstorm
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from groupstorm.explain.refusals import Refusal
+from groupstorm.explain.incidents import Refusal
+from groupstorm.explain.stuck_records import StuckRecord, Uncommitted
 from groupstorm.explain.work import Work
 from groupstorm.figures.table import Figures
 from groupstorm.history.rebalances import Absence, Change, ChangeKind, Rebalance, Row, SlowRevocation
 from groupstorm.history.unknown import REBALANCES
-from groupstorm.imports.timeline.connect import NO_PARTITIONS
+from groupstorm.imports.timeline.group import NO_PARTITIONS
 from groupstorm.imports.timeline.streams import THREAD
 from groupstorm.trace.events.group_states import Cause
 
 #: Rows of so long a time show that a group is quiet, or that nobody comes back.
 _QUIET_US: Final = 60_000_000
+#: More incidents of one kind are not kept: what they show is clear by then.
+_INCIDENTS_MAX: Final = 10_000
 #: Kinds of incidents that tell of the group's coordinator.
 COORDINATOR_KINDS: Final = ("coordinator-away", "unloaded", "loaded", "coordinator-moved")
 #: Causes of a removal that belong to the coordinator, not to the member.
 OF_COORDINATOR = frozenset({Cause.UNLOADED, "failed", Cause.GROUP_FULL, Cause.OVER_CAPACITY})
-
-
-@dataclass(slots=True)
-class StuckRecord:
-    """Owners of ``partition`` begin or stand at ``position`` although there are records.
-
-    ``stood_us``: for how long in all, as the rows of processing rates tell. ``ends``: rows with which owners
-    ended that had begun there, with the member. ``member``: who stood there last.
-    """
-
-    partition: str
-    position: int
-    first: Row
-    stood_us: int = 0
-    since_us: int | None = None
-    member: str = ""
-    ends: list[tuple[str, Row]] = field(default_factory=list)
-
-
-#: The rows of `Uncommitted` that are kept: the first ones, and the last.
-_ROWS_MAX: Final = 4
-
-
-@dataclass(slots=True)
-class _GivenUp:
-    """A row with which a member gave up partitions: how many of them have no next owner yet, and the records
-    of the others that had no commit."""
-
-    member: str
-    row: Row
-    waiting: int = 0
-    records: int = 0
-
-
-@dataclass(slots=True)
-class Uncommitted:
-    """Processed records that had no commit when onPartitionsRevoked was called, in all, and for whom.
-
-    A commit may still come within the callback (Kafka Streams): if the next owner begins where the old one
-    stopped, there was one.
-    """
-
-    records: int = 0
-    members: dict[str, None] = field(default_factory=dict)
-    rows: list[Row] = field(default_factory=list)
-    _open: dict[str, tuple[_GivenUp, int, int]] = field(default_factory=dict)
-
-    def add(self, member: str, row: Row) -> None:
-        """Take a row with which ``member`` gives partitions up."""
-        given_up = _GivenUp(member, row)
-        both = zip(row.get("positions", ()), row.get("committed", ()), strict=False)
-        for partition, (position, committed) in zip(row["partitions"], both, strict=False):
-            self._settle(partition, None)
-            if position is not None and committed is not None and committed < position:
-                given_up.waiting += 1
-                self._open[partition] = given_up, position, position - committed
-
-    def taken(self, row: Row) -> None:
-        """Take a row with which the next owner begins."""
-        for partition, position in zip(row["partitions"], row.get("positions", ()), strict=False):
-            self._settle(partition, position)
-
-    def finish(self) -> None:
-        """Count what nobody has taken over until the end."""
-        for partition in [*self._open]:
-            self._settle(partition, None)
-
-    def _settle(self, partition: str, begins: int | None) -> None:
-        found = self._open.pop(partition, None)
-        if found is None:
-            return
-        given_up, position, records = found
-        given_up.waiting -= 1
-        if begins != position:  # further on after a reset to the log's end
-            given_up.records += records
-        if given_up.records and not given_up.waiting:
-            self.records += given_up.records
-            self.members[given_up.member] = None
-            del self.rows[_ROWS_MAX - 1 :]
-            self.rows.append(given_up.row)
 
 
 class Incident(NamedTuple):
@@ -152,7 +76,7 @@ class History:
     ``began_empty``, ``is_empty``: whether the group had no members when its rows begin, and when they end.
     ``active_us``: of the last row that tells of something else than the coordinator's end.
     ``has_member_rows``: False if the rows of the coordinator alone say who owns what. ``incidents``: by the
-    names in `incidents.INCIDENTS`. ``subscriptions``: member -> the topics of its last start, with that row.
+    names in `incidents`. ``subscriptions``: member -> the topics of its last start, with that row.
     ``repeated``, ``stood``: see `stuck_records.StuckRecords`. ``figures``: of the same time, None until the
     history is complete.
     """
@@ -194,9 +118,9 @@ class History:
     #: Requests of members that were refused.
     refusals: list[Refusal] = field(default_factory=list)
     #: Member -> how often it said that it has to join (again).
-    attempts: dict[str, int] = field(default_factory=dict)
+    attempts: Counter[str] = field(default_factory=Counter)
     #: Member -> how often it was given partitions.
-    assignments: dict[str, int] = field(default_factory=dict)
+    assignments: Counter[str] = field(default_factory=Counter)
     #: In an import, how many lines of logs its rows come from, and generations that the logs skip.
     lines: int = 0
     generations_hidden: int = 0
@@ -271,6 +195,11 @@ class History:
         if self.figures is None or self.figures.unowned_partition_seconds is None:
             return None
         return round(self.figures.unowned_partition_seconds * 1_000_000)
+
+    def add_incident(self, kind: str, one: Incident) -> None:
+        incidents = self.incidents.setdefault(kind, [])
+        if len(incidents) < _INCIDENTS_MAX:
+            incidents.append(one)
 
     def of_kind(self, *kinds: str) -> Iterator[Incident]:
         """The incidents of these kinds, in the order of time."""

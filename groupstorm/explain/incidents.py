@@ -1,11 +1,14 @@
-"""The incidents that patterns look for: a literal table from rows of a trace to kinds of incidents."""
+"""The incidents that patterns look for: a literal table from rows of a trace to kinds of incidents; and the
+requests of members that were refused, one after the other: who tried, how often, and why it failed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 from groupstorm.history.rebalances import Row
+from groupstorm.wording import counted, seconds
 
 #: Errors with which a coordinator refuses what a member sends that is no member any more.
 ZOMBIE_ERRORS: Final = frozenset(
@@ -34,15 +37,15 @@ _REFUSED: Final = {FENCED: "fenced", UNRELEASED: "fenced", INCONSISTENT: "incons
 _MOVED: Final = dict.fromkeys(COORDINATOR_ERRORS, "coordinator-moved")
 _UNLOADED: Final = {"unloaded": "unloaded"}
 
-Classify = Callable[[Row], str | None]
+_Classify = Callable[[Row], str | None]
 
 
-def _by(column: str, kinds: Mapping[str, str], otherwise: str | None = None) -> Classify:
+def _by(column: str, kinds: Mapping[str, str], otherwise: str | None = None) -> _Classify:
     """The kind that the value of a column stands for."""
     return lambda row: kinds.get(row.get(column) or "", otherwise)
 
 
-def _always(kind: str) -> Classify:
+def _always(kind: str) -> _Classify:
     return lambda _row: kind
 
 
@@ -72,7 +75,7 @@ def _restoring(row: Row) -> str | None:
 
 
 #: Event -> the kind of incident that a row of it is, or None.
-INCIDENTS: Final[Mapping[str, Classify]] = {
+_INCIDENTS: Final[Mapping[str, _Classify]] = {
     "rejoin_requested": _by(
         "cause",
         {
@@ -110,3 +113,150 @@ INCIDENTS: Final[Mapping[str, Classify]] = {
     "instance_gone": _always("instance-gone"),
     "step_taken": _by("cause", {"coordinator-failover": "coordinator-away"}),
 }
+
+
+def incident_of(row: Row) -> str | None:
+    """The kind of incident that a row is; None if it is none."""
+    classify = _INCIDENTS.get(row["event"])
+    return None if classify is None else classify(row)
+
+
+#: Lines so close to each other are about one refusal: a client logs the answer, and then what it does.
+ONE_REFUSAL_US: Final = 100_000
+#: More refusals of one group are not kept.
+_REFUSALS_MAX: Final = 10_000
+JOIN: Final = "JoinGroup"
+HEARTBEAT: Final = "Heartbeat"
+COMMIT: Final = "OffsetCommit"
+FIND: Final = "FindCoordinator"
+_UNKNOWN: Final = "unknown"
+REBALANCING: Final = "REBALANCE_IN_PROGRESS"
+TIMED_OUT: Final = "REQUEST_TIMED_OUT"
+#: Causes of `rejoin_requested` that are answers of a coordinator, but not named after an error.
+_ANSWERS: Final = {
+    "group-rebalancing": REBALANCING,
+    "coordinator-unknown": "COORDINATOR_NOT_AVAILABLE",
+    "coordinator-loading": "COORDINATOR_LOAD_IN_PROGRESS",
+    "unknown-generation": "ILLEGAL_GENERATION",
+}
+#: Rows with which a member is in a generation.
+_ADMITTED: Final = frozenset({"join_answered", "sync_answered", "partitions_assigned", "work_assigned"})
+_WITH_EVERY_FIRST_JOIN: Final = "MEMBER_ID_REQUIRED"
+_ANSWERED: Final = {"join_answered": JOIN, "sync_answered": "SyncGroup"}
+#: The words of a coordinator for its errors.
+_WORDS: Final = {
+    "NOT_COORDINATOR": "This is not the correct coordinator",
+    "COORDINATOR_NOT_AVAILABLE": "The coordinator is not available",
+    "COORDINATOR_LOAD_IN_PROGRESS": "The coordinator is loading",
+    "UNKNOWN_MEMBER_ID": "The coordinator is not aware of this member",
+    "ILLEGAL_GENERATION": "The generation is not the group's",
+    "REBALANCE_IN_PROGRESS": "The group is rebalancing",
+    "FENCED_INSTANCE_ID": "Another process has its group.instance.id",
+    "UNRELEASED_INSTANCE_ID": "Another member has its group.instance.id and has not left",
+    "GROUP_MAX_SIZE_REACHED": "The group has reached group.max.size",
+    "GROUP_AUTHORIZATION_FAILED": "The client may not read with this group id",
+    TIMED_OUT: "No answer came in time",
+    "TaskMigratedException": "The thread missed a rebalance and is out of the group",
+    "CommitFailedException": "The consumer was not in the group any more",
+}
+
+
+@dataclass(slots=True)
+class Refusal:
+    """Requests of ``member`` that were refused with ``error``, without a generation in between. ``api``: of
+    the first; JoinGroup if the member then tried to join. ``is_over``: it is in a generation since."""
+
+    member: str
+    api: str
+    error: str
+    first: Row
+    last: Row
+    count: int = 1
+    is_over: bool = False
+
+    @property
+    def lasted_us(self) -> int:
+        return int(self.last["time_us"]) - int(self.first["time_us"])
+
+    def is_same(self, row: Row, api: str) -> bool:
+        """Whether a row that comes next is another line about the last of these refusals."""
+        is_other = api == COMMIT and self.api not in (COMMIT, FIND)
+        return not is_other and int(row["time_us"]) - int(self.last["time_us"]) < ONE_REFUSAL_US
+
+    @property
+    def sentence(self) -> str:
+        who = self.member or "A member"
+        words = f" ({_WORDS[self.error]})" if self.error in _WORDS else ""
+        times = counted(self.count, "time")
+        within = f" in {seconds(self.lasted_us / 1_000_000)}" if self.lasted_us else ""
+        why = f"{self.error}{words}"
+        if self.api == HEARTBEAT and self.error == REBALANCING:
+            if not self.lasted_us:  # a heartbeat, or a SyncGroup, and the log may end with it
+                since = "it is in a generation since" if self.is_over else "no later line says more"
+                return f"{who} was told once that the group rebalances; {since}."
+            over = f"for {seconds(self.lasted_us / 1_000_000)}, {times},"
+            since = "it is in a generation since" if self.is_over else "it never joined again in this log"
+            return f"{who}'s heartbeats were refused {over} because the group was rebalancing: {since}."
+        if self.api == FIND:
+            return f"{who} lost its coordinator {times}{within}: {why}."
+        if self.api not in (JOIN, "SyncGroup"):
+            others = "requests" if self.api == _UNKNOWN else f"{self.api} requests"
+            what = {HEARTBEAT: "heartbeats", COMMIT: "commits"}.get(self.api, others)
+            were = "had no answer" if self.error == TIMED_OUT else "were refused"
+            return f"{who}'s {what} {were} {times}{within}: {why}."
+        got = "and got no generation" if not self.is_over else "before it got a generation"
+        return f"{who} tried to join {times}{within} {got}: {why}."
+
+
+class Refusals:
+    """Takes the rows of one group, in their order."""
+
+    def __init__(self) -> None:
+        self.found: list[Refusal] = []
+        #: Member -> by error, and whether commits were refused: the refusals since its last generation.
+        self._open: dict[str, dict[tuple[str, bool], Refusal]] = {}
+
+    def forget(self) -> None:
+        """Drop those that are over."""
+        self.found = [one for ones in self._open.values() for one in ones.values()]
+
+    def add(self, row: Row, member: str) -> bool:
+        """Take the next row; whether it is another line about the refusal before it."""
+        event = row["event"]
+        if event in _ADMITTED and "error" not in row:
+            for one in self._open.pop(member, {}).values():
+                one.is_over = True
+            return False
+        api, error = _refusal_in(row)
+        ones = self._open.setdefault(member, {}) if error else self._open.get(member, {})
+        before = max(ones.values(), key=lambda one: int(one.last["time_us"]), default=None)
+        if event == "member_failed":
+            return before is not None and before.error == row.get("error") and before.is_same(row, api)
+        if not error:
+            return False
+        if row["source"] == "member" and before is not None and before.is_same(row, api):
+            if before.api == FIND:  # it lost its coordinator because of what it was answered
+                before.api = api
+            return True
+        key = error, api == COMMIT
+        if key in ones:
+            ones[key].last, ones[key].count = row, ones[key].count + 1
+        elif len(self.found) < _REFUSALS_MAX:
+            ones[key] = Refusal(member, api, error, row, row)
+            self.found.append(ones[key])
+        return False
+
+
+def _refusal_in(row: Row) -> tuple[str, str]:
+    """The request that a row says to be refused, and the error; no error if it says none."""
+    event = row["event"]
+    if event == "request_refused":
+        return row["api"], row["error"]
+    if event in _ANSWERED:
+        error = row.get("error") or ""
+        return _ANSWERED[event], "" if error == _WITH_EVERY_FIRST_JOIN else error
+    if event != "rejoin_requested":
+        return "", ""
+    cause = row.get("cause") or ""
+    error = _ANSWERS.get(cause, cause if cause.isupper() else "")
+    return HEARTBEAT if error == REBALANCING else JOIN, error

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from typing import Final
 
 from groupstorm.explain.epochs import Epochs
-from groupstorm.explain.history import COORDINATOR_KINDS, History, Incident, Uncommitted, json_object
-from groupstorm.explain.incidents import INCIDENTS
-from groupstorm.explain.refusals import Refusals
-from groupstorm.explain.stuck_records import StuckRecords
+from groupstorm.explain.history import COORDINATOR_KINDS, History, Incident, json_object
+from groupstorm.explain.incidents import Refusals, incident_of
+from groupstorm.explain.stuck_records import StuckRecords, Uncommitted
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.totals import Totals
 from groupstorm.history.gaps import ClosedGap, GapListener, OwnershipListener
@@ -36,8 +34,6 @@ LOGGED_BEFORE_US: Final = 100_000
 #: No group has a generation in less time, on the whole; and logs may print no more of a time than its second.
 GENERATION_MIN_US: Final = 10_000
 PRINTED_US: Final = 1_000_000
-#: More incidents of one kind are not kept: what they show is clear by then.
-INCIDENTS_MAX: Final = 10_000
 
 UNREVOKED: Final = "UNREVOKED_PARTITIONS"
 _CONSUMER_STATES: Final = frozenset({"Assigning", "Reconciling"})
@@ -105,18 +101,14 @@ class Recorder:
 
     def add(self, row: Row, entry: TraceEntry) -> None:
         """Take the next row, and its event."""
-        self._add(row)
-        self.figures.add(*entry)
-
-    def _add(self, row: Row) -> None:
-        history, event, now_us = self._history, row["event"], row["time_us"]
+        history, now_us = self._history, row["time_us"]
         history.last_us = now_us
         if row["source"] == "member":
             history.has_member_rows = self._says_owners = self.members.by_clients = True
             if row.get("evidence") and "member" in row:
                 history.settings.logs.setdefault(row["member"], row["evidence"][0].rpartition(":")[0])
         self.members.learn(row)
-        handler = self._handlers.get(event)
+        handler = self._handlers.get(row["event"])
         if handler is not None:
             handler(row)
         for change in self.members.changes(row):
@@ -131,45 +123,39 @@ class Recorder:
         self._epochs.add(row, name)
         self._stuck.add(row)
         self.members.see_alive(row)
-        classify = INCIDENTS.get(event)
-        kind = None if classify is None or is_repeated else classify(row)
+        kind = None if is_repeated else incident_of(row)
         if row["source"] != "world" and (kind not in COORDINATOR_KINDS or kind == "loaded"):
             history.active_us = now_us
         if kind is not None and now_us >= history.from_us:
-            incidents = history.incidents.setdefault(kind, [])
-            if len(incidents) < INCIDENTS_MAX:
-                incidents.append(Incident(now_us, name, row))
+            history.add_incident(kind, Incident(now_us, name, row))
+        self.figures.add(*entry)
 
     def _close_gap(self, gap: ClosedGap) -> None:
         """A time without an owner is over: it belongs to the rebalance that ended it, if one was under
         way."""
         if self._gap_listener is not None:
             self._gap_listener(gap)
-        if gap.to_us <= self._history.from_us:
-            return
+        if gap.to_us > self._history.from_us:
+            (self._rebalance_of(gap) or self._absence_of(gap)).add_gap(gap)
+
+    def _rebalance_of(self, gap: ClosedGap) -> Rebalance | None:
         if self._epochs.is_counting:
-            found = self._epochs.rebalance_of(gap)
-            if found is None:
-                self._add_absence(gap)
-            else:
-                found.add_gap(gap)
-            return
+            return self._epochs.rebalance_of(gap)
         for rebalance in reversed(self._history.rebalances):
             ended_us = rebalance.ended_us
             if rebalance.begun_us <= gap.to_us and (ended_us is None or ended_us >= gap.from_us):
-                rebalance.add_gap(gap)
-                return
+                return rebalance
             if ended_us is not None and ended_us < gap.from_us:
                 break
-        self._add_absence(gap)
+        return None
 
-    def _add_absence(self, gap: ClosedGap) -> None:
+    def _absence_of(self, gap: ClosedGap) -> Absence:
         key = gap.old_owner or "", gap.from_us
         absence = self._absences.get(key)
         if absence is None:
-            absence = self._absences[key] = Absence(gap.old_owner or "", gap.from_us, gap.to_us)
+            absence = self._absences[key] = Absence(*key, gap.to_us)
             self._history.absences.append(absence)
-        absence.add_gap(gap)
+        return absence
 
     def count_from(self, from_us: int) -> None:
         """The history counts from ``from_us`` on, a time after all rows so far."""
@@ -185,9 +171,8 @@ class Recorder:
                 self.members.forget(change)
         history.changes = kept
         history.rebalances = history.rebalances[-1:]
-        history.absences, history.incidents, history.slow_revocations = [], {}, []
-        history.without_members = []
-        history.uncommitted = Uncommitted()
+        history.absences, history.slow_revocations, history.without_members = [], [], []
+        history.incidents, history.uncommitted = {}, Uncommitted()
         self._refusals.forget()
         history.generations_hidden = 0
         history.attempts.clear()
@@ -219,8 +204,6 @@ class Recorder:
         history.repeated, history.stood = self._stuck.repeated(), self._stuck.stood()
         return history, totals
 
-    # -- settings ----------------------------------------------------------------------------------
-
     def _scenario_started(self, row: Row) -> None:
         scenario = json_object(row["detail"])
         self._history.scenario = str(scenario.get("name", ""))
@@ -239,7 +222,7 @@ class Recorder:
 
     def _configured(self, row: Row) -> None:
         known = self._history.settings.of_member.setdefault(self.members.name(row), {})
-        known.update({name: str(value) for name, value in json.loads(row["detail"]).items()})
+        known.update({name: str(value) for name, value in json_object(row["detail"]).items()})
 
     def _members_gone(self, row: Row) -> None:
         self._gone_us = row["time_us"]
@@ -348,13 +331,10 @@ class Recorder:
 
     def _join_parked(self, row: Row) -> None:
         now = self._round
-        if now is None:
-            return
-        if now.last_join is not None:
-            now.others_joined_us = now.last_join["time_us"]
-        if now.first_join_us is None:
-            now.first_join_us = row["time_us"]
-        now.last_join, now.last_joiner = row, self.members.name(row)
+        if now is not None:
+            if now.last_join is not None:
+                now.others_joined_us = now.last_join["time_us"]
+            now.last_join, now.last_joiner = row, self.members.name(row)
 
     def _partitions_revoked(self, row: Row) -> None:
         if row["time_us"] >= self._history.from_us:
@@ -364,16 +344,15 @@ class Recorder:
         if row.get("cause") == "poll-timeout":
             self._left = row
         if row["time_us"] >= self._history.from_us:
-            attempts, member = self._history.attempts, self.members.name(row)
-            attempts[member] = attempts.get(member, 0) + 1
+            self._history.attempts[self.members.name(row)] += 1
 
     def _given(self, row: Row) -> None:
         """Some clients have a row for each partition: those of one instant are one assignment."""
         self._history.uncommitted.taken(row)
-        given, member, now_us = self._history.assignments, self.members.name(row), row["time_us"]
+        member, now_us = self.members.name(row), row["time_us"]
         is_new = now_us - self._given_us.get(member, -LOGGED_BEFORE_US) >= LOGGED_BEFORE_US
         if is_new and now_us >= self._history.from_us:
-            given[member] = given.get(member, 0) + 1
+            self._history.assignments[member] += 1
         self._given_us[member] = now_us
 
     def _sync_answered(self, row: Row) -> None:

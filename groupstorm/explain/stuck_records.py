@@ -1,12 +1,14 @@
 """Records that nobody gets past: a partition whose owners begin at one position again and again, or stand
-still.
+still; and records that were processed and had no commit.
 
-Rows of members have positions (`docs/trace.md`); logs do not, so an imported trace has no stuck record.
+Rows of members have positions (`docs/trace.md`); logs do not, so an imported trace has no such record.
 """
 
 from __future__ import annotations
 
-from groupstorm.explain.history import StuckRecord
+from dataclasses import dataclass, field
+from typing import Final
+
 from groupstorm.history.rebalances import Row
 
 #: Rows that end an owner: if the next one begins where this one began, the record there may be why.
@@ -17,6 +19,23 @@ _POSITIONS = _ENDS | {
     "processing_rates_changed",
     "member_resumed",
 }
+
+
+@dataclass(slots=True)
+class StuckRecord:
+    """Owners of ``partition`` begin or stand at ``position`` although there are records.
+
+    ``stood_us``: for how long in all, as the rows of processing rates tell. ``ends``: rows with which owners
+    ended that had begun there, with the member. ``member``: who stood there last.
+    """
+
+    partition: str
+    position: int
+    first: Row
+    stood_us: int = 0
+    since_us: int | None = None
+    member: str = ""
+    ends: list[tuple[str, Row]] = field(default_factory=list)
 
 
 class StuckRecords:
@@ -90,3 +109,66 @@ def _keep(worst: dict[str, StuckRecord], one: StuckRecord, how_bad: int) -> None
     before = worst.get(one.partition)
     if before is None or how_bad > max(len(before.ends), before.stood_us):
         worst[one.partition] = one
+
+
+#: The rows of `Uncommitted` that are kept: the first ones, and the last.
+_ROWS_MAX: Final = 4
+
+
+@dataclass(slots=True)
+class _GivenUp:
+    """A row with which a member gave up partitions: how many of them have no next owner yet, and the records
+    of the others that had no commit."""
+
+    member: str
+    row: Row
+    waiting: int = 0
+    records: int = 0
+
+
+@dataclass(slots=True)
+class Uncommitted:
+    """Processed records that had no commit when onPartitionsRevoked was called, in all, and for whom.
+
+    A commit may still come within the callback (Kafka Streams): if the next owner begins where the old one
+    stopped, there was one.
+    """
+
+    records: int = 0
+    members: dict[str, None] = field(default_factory=dict)
+    rows: list[Row] = field(default_factory=list)
+    _open: dict[str, tuple[_GivenUp, int, int]] = field(default_factory=dict)
+
+    def add(self, member: str, row: Row) -> None:
+        """Take a row with which ``member`` gives partitions up."""
+        given_up = _GivenUp(member, row)
+        both = zip(row.get("positions", ()), row.get("committed", ()), strict=False)
+        for partition, (position, committed) in zip(row["partitions"], both, strict=False):
+            self._settle(partition, None)
+            if position is not None and committed is not None and committed < position:
+                given_up.waiting += 1
+                self._open[partition] = given_up, position, position - committed
+
+    def taken(self, row: Row) -> None:
+        """Take a row with which the next owner begins."""
+        for partition, position in zip(row["partitions"], row.get("positions", ()), strict=False):
+            self._settle(partition, position)
+
+    def finish(self) -> None:
+        """Count what nobody has taken over until the end."""
+        for partition in [*self._open]:
+            self._settle(partition, None)
+
+    def _settle(self, partition: str, begins: int | None) -> None:
+        found = self._open.pop(partition, None)
+        if found is None:
+            return
+        given_up, position, records = found
+        given_up.waiting -= 1
+        if begins != position:  # further on after a reset to the log's end
+            given_up.records += records
+        if given_up.records and not given_up.waiting:
+            self.records += given_up.records
+            self.members[given_up.member] = None
+            del self.rows[_ROWS_MAX - 1 :]
+            self.rows.append(given_up.row)

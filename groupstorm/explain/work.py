@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-Row = Mapping[str, Any]
+from groupstorm.history.rebalances import Row
+
 #: Workers that differ by one are as even as they can be.
 _UNEVEN_MIN: Final = 2
 #: A rebalance of Connect may leave work uneven until the next.

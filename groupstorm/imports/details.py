@@ -30,7 +30,7 @@ _OF_MEMBER = re.compile(
     r"([^\s{,][^={}]*?)=(?:Member)?Assignment\((?:partitions=)?(\{.*?\}|\[.*?\])(?:, userData[^)]*)?\)"
 )
 _TOPIC_ID = re.compile(r"([\w-]{22})=\[([\d, ]*)\]")
-_BY_TOPIC = re.compile(r"([\w.-]+)\[([\d, ]*)\]")
+_BY_TOPIC = re.compile(r"([\w.-]+):?\[([\d, ]*)\]")
 _TOPIC_OF_PARTITION = re.compile(r"([\w.-]+)\([^\[]*\)\[-?\d+\]")
 _QUOTED = re.compile(r"'([^']*)'")
 _GO_PARTITION = re.compile(r"\{topic:(\S+) partition:(\d+)\}:")
@@ -102,12 +102,13 @@ def _topics(text: str) -> list[str]:
     return sorted(one.strip() for one in found if one.strip())
 
 
-def _topic_partitions(fields: dict[str, Any]) -> None:
+def _topics_of_partitions(text: str) -> list[str]:
     """``orders((null))[-1], other((null))[-1]`` of librdkafka."""
-    fields["topics"] = sorted({*_TOPIC_OF_PARTITION.findall(fields.pop("topic_partitions"))})
+    return sorted({*_TOPIC_OF_PARTITION.findall(text)})
 
 
 def _partitions_of(text: str) -> list[str]:
+    """``topic[0 1 2], other[3]`` of franz-go, or ``topic:[0 1 2] other:[3]`` of sarama-cluster."""
     return [
         f"{topic}-{number}"
         for topic, numbers in _BY_TOPIC.findall(text)
@@ -174,10 +175,9 @@ def _record(fields: dict[str, Any]) -> None:
         fields.update(json_fields(found))
 
 
-def _go_map(fields: dict[str, Any]) -> None:
+def _go_map(text: str) -> list[str]:
     """``{topic:t partition:0}:10 {topic:t partition:1}:-1`` of segmentio/kafka-go."""
-    found = _GO_PARTITION.findall(fields.pop("go_map"))
-    fields["given"] = [f"{topic}-{number}" for topic, number in found]
+    return [f"{topic}-{number}" for topic, number in _GO_PARTITION.findall(text)]
 
 
 def _go_plan(fields: dict[str, Any]) -> None:
@@ -187,23 +187,13 @@ def _go_plan(fields: dict[str, Any]) -> None:
     fields["given"] = [f"{topic}-{number}" for number in numbers.split()]
 
 
-def _by_topic(fields: dict[str, Any]) -> None:
-    """``topic:[0 1 2] other:[3]`` of sarama-cluster."""
-    fields["given"] = _partitions_of(fields.pop("by_topic").replace(":[", "["))
-
-
-def _by_topic_gone(fields: dict[str, Any]) -> None:
-    """``topic[0 1 2], other[3]`` of franz-go, which the member gives up."""
-    fields["partitions"] = _partitions_of(fields.pop("by_topic_gone"))
-
-
-def _erlang_list(fields: dict[str, Any]) -> None:
+def _erlang_list(text: str) -> list[str]:
     """Each topic and the partitions behind it, of brod: in lines of their own, or between commas."""
     topic, given = "", []
-    for name, number in _ERLANG_PARTITION.findall(fields.pop("erlang_list") + "\n"):
+    for name, number in _ERLANG_PARTITION.findall(f"{text}\n"):
         topic = name or topic
         given += [f"{topic}-{number}"] if number else []
-    fields["given"] = given
+    return given
 
 
 def as_printed(text: str, beside: Mapping[str, Any]) -> str:
@@ -237,19 +227,22 @@ _VALUES: Mapping[str, Callable[[str], Any]] = {
     "topics": _topics,
     **dict.fromkeys(("owned_now", "added", "lost_now"), _partitions_of),
 }
+#: Hole -> the field that its text says, and how.
+_RENAMED: Mapping[str, tuple[str, Callable[[str], Any]]] = {
+    "topic_partitions": ("topics", _topics_of_partitions),
+    "go_map": ("given", _go_map),
+    "erlang_list": ("given", _erlang_list),
+    "by_topic": ("given", _partitions_of),
+    "by_topic_gone": ("partitions", _partitions_of),
+}
 #: Hole -> how its text is read into other fields.
 _READERS: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "reason": _reason,
     "description": _described,
-    "topic_partitions": _topic_partitions,
     "described_generation": _generation,
     "work": _work,
     "record": _record,
-    "go_map": _go_map,
     "go_plan": _go_plan,
-    "erlang_list": _erlang_list,
-    "by_topic": _by_topic,
-    "by_topic_gone": _by_topic_gone,
 }
 _BY_KIND: Mapping[str, Callable[[dict[str, Any]], None]] = {
     "config": _config,
@@ -265,6 +258,9 @@ def details(kind: str, fields: dict[str, Any], prefix: Prefix | None) -> tuple[s
     for name in [*fields]:
         if name in _VALUES:
             fields[name] = _VALUES[name](fields[name])
+        elif name in _RENAMED:
+            said, read = _RENAMED[name]
+            fields[said] = read(fields.pop(name))
         elif name in _READERS:
             _READERS[name](fields)
     if kind in _BY_KIND:

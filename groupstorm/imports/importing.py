@@ -6,34 +6,30 @@ import gc
 import heapq
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, tzinfo
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from groupstorm.imports.clocks import Anchors, Offset, anchor_rank
-from groupstorm.imports.grouping import ObservationsByGroup
 from groupstorm.imports.groups_command import DescribedGroups
 from groupstorm.imports.lines import HEAD_BYTES, SEGMENT_NAME, Log, open_files
-from groupstorm.imports.memberless import with_memberless_times
-from groupstorm.imports.observation import POD, Observation
+from groupstorm.imports.observation import POD, Observation, with_topic_names
 from groupstorm.imports.offsets_topic.segments import OffsetsSegments
 from groupstorm.imports.offsets_topic.text import OffsetsDump
-from groupstorm.imports.output import Imported, import_folder, write_summary
+from groupstorm.imports.output import SUMMARY, Imported, import_folder, write_summary
 from groupstorm.imports.parser import LogParser
 from groupstorm.imports.prefixes import Writer, find_prefix
-from groupstorm.imports.provenance import Rows, Why
+from groupstorm.imports.provenance import Rows, Why, with_memberless_times
 from groupstorm.imports.source import LogSource
 from groupstorm.imports.spill import SpillingSorter
-from groupstorm.imports.timeline.connect import NO_PARTITIONS
-from groupstorm.imports.timeline.group import ADD_ASSIGNMENTS, GroupRecord, GroupSummary
-from groupstorm.imports.timeline.groups import OWN_MEMBER_ID, GroupTimeline
+from groupstorm.imports.timeline.group import ADD_ASSIGNMENTS, NO_PARTITIONS, GroupRecord, GroupSummary
+from groupstorm.imports.timeline.groups import OWN_MEMBER_ID, GroupTimeline, ObservationsByGroup
 from groupstorm.imports.timeline.streams import THREAD
 from groupstorm.imports.times import Instant, shown
-from groupstorm.imports.topic_ids import with_topic_names
 from groupstorm.problems import InputError
 from groupstorm.trace.events import imported
 from groupstorm.trace.schema import IMPORTED_VERSION, Source
@@ -127,13 +123,21 @@ def sources_of(logs: Sequence[Log], options: Options) -> list[LogSource]:
     return [_source(log, kind, number, options) for number, (log, kind) in enumerate(kinds)]
 
 
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """An import holds many objects, and next to none in cycles: to look for those takes a seventh of its
+    time."""
+    before = gc.get_threshold()
+    gc.set_threshold(_OBJECTS_PER_COLLECTION, *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+
+
+@_few_collections()
 def import_sources(sources: Sequence[LogSource], out: Path, options: Options) -> Imported:
     """`import_logs` of sources of any kind, numbered from 0 in this order."""
-    with _few_collections():
-        return _import(sources, out, options)
-
-
-def _import(sources: Sequence[LogSource], out: Path, options: Options) -> Imported:
     anchors = Anchors()
     pods: Pods = {}
     read = [_SortedLog(source, anchors, options.groups, pods) for source in sources]
@@ -144,7 +148,7 @@ def _import(sources: Sequence[LogSource], out: Path, options: Options) -> Import
     instances = {name: group for one in read for name, group in one.instances.items()}
     streams = [one.observations(offsets[one.parser.number].us, instances) for one in read]
     names = {topic_id: name for one in parsers for topic_id, name in one.topic_names.items()}
-    for said in heapq.merge(*streams, key=_in_order(parsers)):
+    for said in heapq.merge(*streams, key=_in_order):
         by_group.add(with_topic_names(said, names))
     clients: dict[str, dict[str, str]] = {}
     for (group, member_id), client in (known for one in read for known in one.clients()):
@@ -175,20 +179,8 @@ def _import(sources: Sequence[LogSource], out: Path, options: Options) -> Import
             writer.discard()
             raise
         done = Imported(found, parsers, offsets, began_us, ended_us, writer.rows)
-        write_summary(folder / "import.json", done)
+        write_summary(folder / SUMMARY, done)
     return done
-
-
-@contextmanager
-def _few_collections() -> Iterator[None]:
-    """An import holds many objects, and next to none in cycles: to look for those takes a seventh of its
-    time."""
-    before = gc.get_threshold()
-    gc.set_threshold(_OBJECTS_PER_COLLECTION, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def _source(log: Log, kind: SourceKind, number: int, options: Options) -> LogSource:
@@ -205,10 +197,10 @@ def _source(log: Log, kind: SourceKind, number: int, options: Options) -> LogSou
     return LogParser(log, number, tz, options.envelope, day)
 
 
-def _in_order(parsers: Sequence[LogSource]) -> Callable[[Observation], Any]:
+def _in_order(one: Observation) -> tuple[int, int, int]:
     """At one time, clients' lines from before the coordinator answers come first, then its own, then theirs
     after."""
-    return lambda one: (one.time_us, anchor_rank(one.kind), one.source)
+    return one.time_us, anchor_rank(one.kind), one.source
 
 
 def _check(parsers: Sequence[LogSource]) -> None:

@@ -17,7 +17,8 @@ from groupstorm.problems import InputError, writing
 from groupstorm.trace.writer import complete_or_absent, partial_path
 
 _GROUP: Final = json.JSONEncoder(ensure_ascii=False)
-FILES = ("trace.jsonl", "trace.parquet", "import.json")
+SUMMARY: Final = "import.json"
+FILES = ("trace.jsonl", "trace.parquet", SUMMARY)
 
 
 @contextmanager
@@ -50,7 +51,7 @@ def check_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise InputError(f"{out}: is a file: expected a folder: name another with --out")
     foreign = [path.name for path in out.iterdir() if path.name not in FILES] if out.is_dir() else []
-    if foreign or (out.is_dir() and any(out.glob("trace.*")) and not (out / "import.json").exists()):
+    if foreign or (out.is_dir() and any(out.glob("trace.*")) and not (out / SUMMARY).exists()):
         raise InputError(
             f"{out}: holds {(foreign or ['a trace'])[0]}, which is no import's: name another --out"
         )
@@ -102,6 +103,21 @@ def _of_group(one: GroupSummary) -> dict[str, Any]:
         "rounds_with_unknown_ownership": one.rounds_unknown,
         "missing": {cause: {"times": count, "first": first} for cause, (count, first) in one.missing.items()},
     }
+
+
+def writers_of_logs(trace: Path) -> Mapping[str, tuple[str, ...]]:
+    """Log -> the programs that wrote it, of an imported trace. Empty without an `import.json`.
+
+    Raises InputError if the file is not that of an import.
+    """
+    file = (trace if trace.is_dir() else trace.parent) / SUMMARY
+    if not file.is_file():
+        return {}
+    try:
+        logs = json.loads(file.read_text("utf-8"))["logs"]
+        return {str(log["log"]): tuple(map(str, log["written_by"])) for log in logs}
+    except (OSError, ValueError, KeyError, TypeError) as problem:
+        raise InputError(f"{file}: not the summary of an import: {problem}") from problem
 
 
 @dataclass(frozen=True, slots=True)

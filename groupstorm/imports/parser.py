@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.imports.details import as_printed, details, json_fields
 from groupstorm.imports.envelopes import (
+    Framing,
     FrontReader,
     as_written,
     collectors_time,
@@ -24,14 +25,12 @@ from groupstorm.imports.envelopes import (
     split_message,
     texts_in,
 )
-from groupstorm.imports.framing import Framing
 from groupstorm.imports.line_owners import LineOwners
 from groupstorm.imports.lines import HEAD_BYTES, INDENTED, Log, LogFile
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
 from groupstorm.imports.source import LogSource
-from groupstorm.imports.template import Catalogue, Found
-from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, CATALOGUES
+from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, CATALOGUES, Catalogue, Found
 from groupstorm.imports.times import Instant, instant, sights
 
 #: Kinds of lines that are understood, and change nothing.
@@ -215,7 +214,9 @@ class LogParser(LogSource):
         if prefix is None or prefix.writer is not Writer.BROKER:
             self._margin = margin(text)
             self._owners.see(front, prefix, pod_in(self._margin) or pod_of(around.record))
-        self._message(prefix, self._time(said), message, around.beside)
+        # a line without a time has that of the line before
+        time_us = self._now_us if said is None else self.clock.us(said)
+        self._message(prefix, time_us, message, around.beside)
         return True
 
     def _time_above(self) -> Instant | None:
@@ -266,16 +267,13 @@ class LogParser(LogSource):
         if found is None:
             self.count_not_understood(message, _VARIABLE.sub("#", message[:200])[:80])
             return
-        self._see_program(found)
+        if found.program:
+            self.writers.add(Writer(found.program))
         if found.lines:
             self._close()  # one in the same line of JSON
             self._open, self._more = _Open(prefix, time_us, self.lines, message, beside), 0
         else:
             self._observe(found, prefix, time_us, self.lines, beside)
-
-    def _see_program(self, found: Found) -> None:
-        if found.program:
-            self.writers.add(Writer(found.program))
 
     def _continues(self, raw: bytes) -> bool:
         """Whether this line belongs to the open message: it is indented, or all of a message of brod's."""
@@ -330,12 +328,6 @@ class LogParser(LogSource):
         group = self._owners.group_of(kind, group, fields, prefix)
         self._count_direction(time_us, _STEPS.get(kind, 0))
         self._found += self._owners.placed(Observation(time_us, self.number, line, kind, group, fields))
-
-    def _time(self, said: Instant | None) -> int | None:
-        """On the log's clock, as UTC. A line without a time has that of the line before."""
-        if said is None:
-            return self._now_us
-        return self.clock.us(said)
 
     def _count_direction(self, time_us: int, step: int) -> None:
         if self._now_us is not None and time_us != self._now_us:

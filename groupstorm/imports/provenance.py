@@ -1,9 +1,10 @@
-"""Rows that say how they are known: events with the columns of version 2, sorted into a trace."""
+"""Rows that say how they are known: events with the columns of version 2, sorted into a trace, with a row
+where a group begins or ends to have members."""
 
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from enum import StrEnum
 from functools import cache
 from operator import itemgetter
@@ -12,6 +13,8 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.imports.observation import TIME_RULE, Observation
 from groupstorm.imports.spill import SpillingSorter
+from groupstorm.trace.events import imported
+from groupstorm.trace.events.group_states import GroupState
 from groupstorm.trace.rows import TracedEvent, TraceEntry, event_name, event_types
 from groupstorm.trace.schema import PROVENANCE_COLUMNS, Source
 
@@ -63,7 +66,6 @@ class Rows:
 
     def __init__(self) -> None:
         self._sorter = SpillingSorter(key=itemgetter(0, 1, 2))
-        self.count = 0
 
     def add(
         self, time_us: int, order: int, source: Source, event: TracedEvent, why: Why, step: int = 0
@@ -93,29 +95,15 @@ class Rows:
                 latest_us,
             )
         )
-        self.count += 1
 
     def entries(self, began_us: int, places: Iterable[Any]) -> Iterator[TraceEntry]:
         """The rows, their times counted from ``began_us``. ``places``: each log's parser."""
         logs = [*places]
         kinds = event_types()
-        for (
-            time_us,
-            _,
-            _,
-            source,
-            name,
-            values,
-            provenance,
-            evidence,
-            rule,
-            earliest,
-            latest,
-        ) in self._sorter.sorted():
+        for time_us, _, _, source, name, values, provenance, evidence, rule, *bounds in self._sorter.sorted():
             lines = tuple(logs[log].place(line) for log, line in evidence)
-            event = with_provenance(kinds[name])(
-                *values, provenance, lines or None, rule, _since(began_us, earliest), _since(began_us, latest)
-            )
+            earliest, latest = (None if us is None else max(0, us - began_us) for us in bounds)
+            event = with_provenance(kinds[name])(*values, provenance, lines or None, rule, earliest, latest)
             yield max(0, time_us - began_us), _SOURCES[source], event
 
 
@@ -137,5 +125,62 @@ def _bounded(why: Why) -> Why:
     return why
 
 
-def _since(began_us: int, time_us: int | None) -> int | None:
-    return None if time_us is None else max(0, time_us - began_us)
+_EMPTY = "members: the group is Empty"
+_NOT_EMPTY = "members: the group is not Empty any more"
+_ALL_LEFT = "members: by the logs of all members, each has left"
+_ONE_CAME = "members: a member's own log says that it is there"
+
+
+def with_memberless_times(
+    entries: Iterable[TraceEntry], told_by_members: Collection[str]
+) -> Iterator[TraceEntry]:
+    """The rows of an import, in the trace's order, and a row where a group begins or ends to have members.
+
+    ``told_by_members``: groups of which only members tell, each in a log of its own.
+    """
+    empty: set[str] = set()
+    running: dict[str, set[str]] = {name: set() for name in told_by_members}
+    for entry in entries:
+        event: Any = entry[2]
+        there = running.get(event.group)
+        found = _by_coordinator(event) if there is None else _by_members(event, there)
+        if found is None or found[0] == (event.group in empty):
+            yield entry
+        elif found[0]:
+            empty.add(event.group)
+            yield entry
+            yield entry[0], Source.WORLD, _row(imported.MembersGone, event, found[1])
+        else:
+            empty.remove(event.group)
+            yield entry[0], Source.WORLD, _row(imported.MembersBack, event, found[1])
+            yield entry
+
+
+def _by_coordinator(event: Any) -> tuple[bool, str] | None:
+    """Whether the group is without members after the row, and the rule; None if the row does not say it."""
+    kind: type = type(event)
+    name = event_name(kind)
+    if name == "group_state_changed" and event.state == GroupState.EMPTY:
+        return True, _EMPTY
+    return (False, _NOT_EMPTY) if name in ("group_state_changed", "member_added") else None
+
+
+def _by_members(event: Any, running: set[str]) -> tuple[bool, str] | None:
+    """As `_by_coordinator`. ``running``: the members that are there, which the row may change."""
+    kind: type = type(event)
+    name = event_name(kind)
+    if name in ("member_started", "partitions_assigned"):
+        running.add(event.member)
+        return False, _ONE_CAME
+    closes = name == "partitions_revoked" and event.cause == "close"
+    if not closes and name not in ("member_closed", "member_crashed"):
+        return None
+    running.discard(event.member)
+    return None if running else (True, _ALL_LEFT)
+
+
+def _row(kind: Any, event: Any, rule: str) -> Any:
+    """With the evidence of the row from which it follows."""
+    return with_provenance(kind)(
+        event.group, str(Provenance.INFERRED), event.evidence, rule, event.earliest_us, event.latest_us
+    )

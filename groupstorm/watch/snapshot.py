@@ -17,10 +17,10 @@ from types import NoneType, UnionType
 from typing import Any, Final, NamedTuple, Union, get_args, get_origin, get_type_hints
 
 from groupstorm.explain.epochs import Epochs
-from groupstorm.explain.history import Settings, StuckRecord
+from groupstorm.explain.history import Settings
+from groupstorm.explain.incidents import Refusal, Refusals
 from groupstorm.explain.recorder import Recorder
-from groupstorm.explain.refusals import Refusal, Refusals
-from groupstorm.explain.stuck_records import StuckRecords
+from groupstorm.explain.stuck_records import StuckRecord, StuckRecords
 from groupstorm.explain.work import Uneven, Work, WorkGap
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.history.causes import Origin, Origins

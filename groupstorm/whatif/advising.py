@@ -6,7 +6,7 @@ do not explain the difference.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any, Final, NamedTuple
@@ -283,10 +283,6 @@ def _pairs(advice: Advice) -> Iterator[tuple[Alternative, Alternative]]:
     ]
     for first, second in [*combinations([one.changes[0] for one in ranked], 2), *together]:
         labels = tuple(sorted((first.name, second.name)))
-        if labels not in seen and not _excluded(first.settings, second.settings):
+        if labels not in seen and first.settings.keys().isdisjoint(second.settings):
             seen.add(labels)
             yield first, second
-
-
-def _excluded(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
-    return bool(set(first) & set(second))

@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any, Final
 
 from groupstorm.clients.profiles import PROFILES
+from groupstorm.imports.output import writers_of_logs
 from groupstorm.storms.scenario.knowledge import How, Known, assumed, inferred, observed
 from groupstorm.storms.scenario.quantities import milliseconds
 from groupstorm.storms.scenario.setting_names import SETTINGS
@@ -219,14 +220,10 @@ def _windows(began_us: int, delay_us: int, joins_us: Sequence[int]) -> int:
 
 def _client(reading: Reading) -> Known:
     """The client library, by the form of the logs (`import.json`)."""
-    folder = reading.path if reading.path.is_dir() else reading.path.parent
-    summary = folder / "import.json"
-    if summary.is_file():
-        logs = json.loads(summary.read_text("utf-8")).get("logs", ())
-        written_by = {str(one) for log in logs for one in log.get("written_by", ())}
-        clients = sorted(written_by & set(PROFILES))
-        if len(clients) == 1:
-            return inferred(clients, "the form of the members' logs")
+    written_by = {name for names in writers_of_logs(reading.path).values() for name in names}
+    clients = sorted(written_by & set(PROFILES))
+    if len(clients) == 1:
+        return inferred(clients, "the form of the members' logs")
     return assumed(["java"], "no row names the client library; a member's log says it")
 
 

@@ -1,20 +1,26 @@
-"""The settings that people turn, and the values that `advise` tries: one table."""
+"""The settings that people turn, and the values that `advise` tries, in one table; and the variants of the
+scenario that repeats a run, under which the same hours are run again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import product
 from math import log
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from groupstorm.clients.profiles import consumer_protocol_needs
+from groupstorm.problems import InputError
+from groupstorm.storms.runs.sweep import VARIANT, parse_axis
 from groupstorm.storms.scenario.consistency import of_protocol
-from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.files import ResolvedScenario, Scenario
 from groupstorm.storms.scenario.setting_names import DEPLOYMENT, LEAVE, STANDBYS, STATEFUL_SET, STREAMS
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import ROLLING_RESTART
 from groupstorm.storms.scenario.topics import mean_rate
 from groupstorm.verdicts.alternatives import Alternative
 from groupstorm.whatif.client_settings import POLL_RECORDS
+from groupstorm.whatif.drafting import AS_IT_WAS
 from groupstorm.whatif.inference import (
     CONSUMER_HEARTBEAT,
     CONSUMER_SESSION,
@@ -192,3 +198,51 @@ _KNOBS: Final[Sequence[Callable[[ResolvedScenario, Settings], Iterator[Alternati
 def noticed_after_ms(settings: Settings) -> int:
     """The time from a dead member's last heartbeat to its removal: until then nobody has its partitions."""
     return settings.integer(of_protocol(settings, SESSION))
+
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
+_NAME_LENGTH_MAX = 100
+#: More variants side by side than this no table shows.
+VARIANTS_MAX = 12
+
+
+def variants_of(
+    scenario: Scenario, changed: Mapping[str, Any], over: Sequence[str]
+) -> dict[str, dict[str, Any]]:
+    """``changed`` is one variant; with ``over`` there is one for each combination of its values.
+
+    Raises InputError for a setting that does not exist, or too many combinations.
+    """
+    axes = [parse_axis(text, scenario) for text in over]
+    for axis in axes:
+        if axis.name == VARIANT or axis.name in changed:
+            raise InputError(f"--over {axis.name}: expected another setting than --set has, and no variant")
+    choices = [[*zip(axis.labels, axis.values, strict=True)] for axis in axes]
+    found: dict[str, dict[str, Any]] = {}
+    for one in product(*choices):
+        overlay = {**changed, **{axis.name: value for axis, (_, value) in zip(axes, one, strict=True)}}
+        labels = [f"{axis.name}-{label}" for axis, (label, _) in zip(axes, one, strict=True)]
+        if overlay:
+            found[_name(labels or [f"{name}-{_plain(value)}" for name, value in changed.items()])] = overlay
+    if len(found) >= VARIANTS_MAX:
+        raise InputError(f"--over: {len(found)} combinations: expected fewer than {VARIANTS_MAX}")
+    return found
+
+
+def check_change(scenario: ResolvedScenario) -> None:
+    """Raise InputError if the steps would do something else under the settings of this variant."""
+    if scenario.settings.pods("max_surge").number and names_members_after_rollout(scenario):
+        raise InputError(
+            "max_surge: with surge processes have other names after the rolling restart; steps name members "
+            "after it: they would do nothing"
+        )
+
+
+def _plain(value: Any) -> str:
+    return "-".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _name(labels: Sequence[str]) -> str:
+    """A name that a folder can have."""
+    name = _UNSAFE.sub("-", "-".join(labels)).strip("-")[:_NAME_LENGTH_MAX]
+    return f"{name}-changed" if name == AS_IT_WAS else name

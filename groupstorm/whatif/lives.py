@@ -13,8 +13,7 @@ from typing import Final, NamedTuple
 from groupstorm.storms.scenario.knowledge import Known, inferred, observed
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.whatif import facts as signs
-from groupstorm.whatif.facts import Reading, Sign
-from groupstorm.whatif.rounds import UNKNOWN
+from groupstorm.whatif.facts import UNKNOWN, Reading, Sign
 
 #: The time of what was before the first row of the trace.
 BEFORE: Final = -1

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 from groupstorm.explain.explanation import Explanation, explain
 from groupstorm.figures.by_group import WHOLE, Window
+from groupstorm.imports.importing import Options, import_logs
+from groupstorm.imports.lines import find_logs
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
+from groupstorm.trace.reader import read_rows
+from tests.imports.importing import LOGS
 
 SECOND_US = 1_000_000
 
@@ -34,6 +39,34 @@ def explained(trace: Path, window: Window = WHOLE) -> Explanation:
     """The explanation of a trace with one group."""
     (one,) = explain(trace, window=window)
     return one
+
+
+class Trace:
+    """Some logs of one recording, imported and explained."""
+
+    def __init__(self, recording: str, folder: Path, *logs: str) -> None:
+        self.out = folder / "out"
+        found = find_logs([str(LOGS / recording / f"{log}.log.gz") for log in logs])
+        self.done = import_logs(found, self.out, Options())
+        self.rows = [*read_rows(self.out)]
+        self.explained = explained(self.out)
+
+    def of(self, event: str) -> Iterator[Mapping[str, Any]]:
+        return (row for row in self.rows if row["event"] == event)
+
+    def ms(self, row: Mapping[str, Any]) -> int:
+        return int(self.done.began_us + row["time_us"]) // 1000
+
+    def us_of(self, action: Mapping[str, Any]) -> int:
+        return int(action["time_ms"]) * 1000 - self.done.began_us
+
+
+def recorded_of(recording: str) -> Mapping[str, Any]:
+    """What the harness saw while it recorded."""
+    seen: Mapping[str, Any] = json.loads(
+        gzip.decompress((LOGS / recording / "recorded.json.gz").read_bytes())
+    )
+    return seen
 
 
 def names(one: Explanation) -> list[str]:

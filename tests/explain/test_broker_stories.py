@@ -6,30 +6,22 @@ from pathlib import Path
 
 import pytest
 
-from tests.explain.explaining import explained, names
+from tests.explain.explaining import names
 from tests.explain.test_first_answers import answer, printed, sentence
-from tests.imports.importing import broker_line, import_texts, rows
+from tests.imports.importing import broker_line, failed, import_texts, preparing, received, rows, stabilized
 
-OFFSETS = "(__consumer_offsets-7)"
 C_1, C_3 = "c-1-11111111-2222-3333-4444-555555555555", "c-3-33333333-3333-3333-3333-333333333333"
 NOT_ENOUGH = (
     "org.apache.kafka.common.errors.NotEnoughReplicasException: The size of the current ISR Set(0) is "
-    "insufficient "
-    "to satisfy the min.isr requirement of 2 for partition __consumer_offsets-{}\n"
+    "insufficient to satisfy the min.isr requirement of 2 for partition __consumer_offsets-{}\n"
 )
 
 
 def round_lines(second: int, old: int, reason: str, members: int = 1) -> str:
-    begun = f"Preparing to rebalance group g in state PreparingRebalance with old generation {old} {OFFSETS}"
-    stable = f"Stabilized group g generation {old + 1} {OFFSETS} with {members} members"
-    given = (
-        f"Assignment received from leader for group g for generation {old + 1}. The group has {members} "
-        f"members, 0"
-    )
     return (
-        broker_line(f"10:00:{second:02},100", f"{begun} (reason: {reason})")
-        + broker_line(f"10:00:{second:02},300", stable)
-        + broker_line(f"10:00:{second:02},301", f"{given} of which are static.")
+        preparing(f"10:00:{second:02},100", old, reason)
+        + stabilized(f"10:00:{second:02},300", old + 1, members)
+        + received(f"10:00:{second:02},301", old + 1, members)
     )
 
 
@@ -37,12 +29,12 @@ UNSTORED = f"error when storing group assignment during SyncGroup (member: {C_1}
 
 
 def test_an_assignment_that_cannot_be_stored(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    log = "".join(round_lines(s, 20 + s, UNSTORED) + NOT_ENOUGH.format(7) for s in range(4))
+    log = "".join(round_lines(s, 20 + s, UNSTORED) + NOT_ENOUGH.format(1) for s in range(4))
     one = answer(tmp_path, log, "server.log")
     assert names(one) == ["append-failed"]
     text = printed(one, capsys)
     assert "4 times in 3.0 s the coordinator could not write the group's assignment." in text
-    assert "__consumer_offsets-7 is below min.insync.replicas (in sync: Set(0), needed: 2)." in text
+    assert "__consumer_offsets-1 is below min.insync.replicas (in sync: Set(0), needed: 2)." in text
     assert "append-failed 4 " in text
 
 
@@ -62,8 +54,8 @@ def test_an_expiration_that_only_the_reason_tells(tmp_path: Path) -> None:
 
 
 def test_an_expiration_that_both_lines_tell_happens_once(tmp_path: Path) -> None:
-    failed = broker_line("10:00:34,099", f"Member {C_3} in group g has failed, removing it from the group")
-    log = failed + round_lines(34, 3, f"removing member {C_3} on heartbeat expiration", 2)
+    log = failed("10:00:34,099", C_3)
+    log += round_lines(34, 3, f"removing member {C_3} on heartbeat expiration", 2)
     import_texts(tmp_path, {"server.log": log})
     assert [row["cause"] for row in rows(tmp_path, "member_removed")] == ["session-expired"]
 
@@ -95,7 +87,6 @@ g      c-2-22222222-2222-2222-2222-222222222222  /172.18.0.5  c-2        0      
 
 def test_no_culprit_without_evidence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A group that was rebalancing when it was described: nothing says who began that, or why."""
-    import_texts(tmp_path, {"described.txt": DESCRIBED})
-    one = explained(tmp_path / "out")
+    one = answer(tmp_path, DESCRIBED)
     assert [(each.cause, each.culprit) for each in one.history.rebalances] == [("unknown", "")]
     assert "Who began the rebalances" not in printed(one, capsys)

@@ -12,19 +12,13 @@ from groupstorm.cli.explain import print_explanation
 from groupstorm.explain.explanation import Explanation, explain
 from groupstorm.problems import InputError
 from tests.explain.explaining import explained, names, trace_of
-from tests.imports.importing import import_texts, rows
+from tests.imports.importing import client_line, import_texts, rows
 
 RECORDED = Path(__file__).parents[1] / "imports" / "logs" / "real" / "kafka-4.4.0-librdkafka"
-COORDINATOR = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
 NOT_COORDINATOR = (
     "Request joining group due to: rebalance failed due to 'This is not the correct coordinator.' "
     "(NotCoordinatorException)"
 )
-
-
-def client_line(second: float, message: str, client: str = "c-1") -> str:
-    clock = f"10:{int(second) // 60:02}:{second % 60:06.3f}".replace(".", ",")
-    return f"[2026-03-04 {clock}] INFO [Consumer clientId={client}, groupId=g] {message} ({COORDINATOR})\n"
 
 
 def librdkafka_line(second: float, facility: str, message: str) -> str:

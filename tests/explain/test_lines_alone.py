@@ -7,9 +7,9 @@ from typing import Final
 
 import pytest
 
-from tests.explain.test_first_answers import answer, client_line, printed
+from tests.explain.test_first_answers import answer, printed
 from tests.explain.test_published_lines import RD
-from tests.imports.importing import broker_line, rows
+from tests.imports.importing import client_line, failed, rows
 
 STAMP: Final = "2026-03-04 10:00:01,000 "
 
@@ -108,8 +108,7 @@ def test_listeners_of_smallrye_below_words_of_a_page(tmp_path: Path) -> None:
 
 def test_members_with_the_client_id_of_their_library_are_several(tmp_path: Path) -> None:
     ids = [f"rdkafka-{number}{number:07}-1111-2222-3333-444444444444" for number in range(1, 4)]
-    gone = "Member {} in group g has failed, removing it from the group"
-    log = "".join(broker_line(f"10:00:0{at},000", gone.format(one)) for at, one in enumerate(ids))
+    log = "".join(failed(f"10:00:0{at},000", one) for at, one in enumerate(ids))
     one = answer(tmp_path, log)
     assert {change.member for change in one.history.went()} == {*ids}
 

@@ -10,9 +10,9 @@ import pytest
 from groupstorm.explain.explanation import Alone, Explanation, explain
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
-from tests.explain.explaining import explained, names
-from tests.explain.test_first_answers import printed, sentence
-from tests.imports.importing import LOGS, import_texts
+from tests.explain.explaining import names
+from tests.explain.test_first_answers import answer, printed, sentence
+from tests.imports.importing import LOGS
 
 REAL = LOGS / "real"
 ALL_LOGS = ("app-0", "app-1", "app-2")
@@ -72,8 +72,7 @@ def test_heartbeats_without_an_answer_stand_beside_the_zombies_commits(tmp_path:
         "(manual) failed for 1/1 partition(s) in join-state steady: Broker: Unknown member: "
         "orders[3]@17(Broker: Unknown member)\n"
     )
-    import_texts(tmp_path, {"svc.log": text})
-    said = sentence(explained(tmp_path / "out"), "zombie")
+    said = sentence(answer(tmp_path, text), "zombie")
     assert "svc's commits were refused 1 time: UNKNOWN_MEMBER_ID" in said
     assert "svc's heartbeats had no answer 2 times in 10.1 s: REQUEST_TIMED_OUT" in said
 
@@ -81,8 +80,7 @@ def test_heartbeats_without_an_answer_stand_beside_the_zombies_commits(tmp_path:
 def test_a_join_without_an_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     late = "Timed out JoinGroupRequest in flight (after 183921ms, timeout #0)\n"
     text = f"2019-06-19 11:42:44.455 [Notice] {SILENT}{late}"
-    import_texts(tmp_path, {"svc.log": text})
-    said = printed(explained(tmp_path / "out"), capsys)
+    said = printed(answer(tmp_path, text), capsys)
     assert (
         "svc tried to join 1 time and got no generation: REQUEST_TIMED_OUT (No answer came in time)" in said
     )
@@ -91,8 +89,7 @@ def test_a_join_without_an_answer(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_nothing_says_that_a_session_expired_of_members_that_are_unknown(tmp_path: Path) -> None:
     """More consumers than partitions, each with a rebalance timeout that is over: sarama says no more."""
     error = "Error: kafka server: The provided member is not known in the current generation.\n"
-    import_texts(tmp_path, {"app.log": f"2016/03/26 08:10:05 {error}2016/03/26 08:10:09 {error}"})
-    found = explained(tmp_path / "out")
+    found = answer(tmp_path, f"2016/03/26 08:10:05 {error}2016/03/26 08:10:09 {error}")
     assert names(found) == ["out-of-group"]
     assert "whether sessions expired, or members joined a round too late" in found.findings[0].match.unknown
 
@@ -103,8 +100,10 @@ def test_a_client_that_hears_nothing_says_that_its_session_is_over(tmp_path: Pat
         "join-state steady) after 10112 ms without a successful response from the group coordinator "
         "(broker 0, last error was Success): revoking assignment and rejoining group\n"
     )
-    import_texts(tmp_path, {"app.log": line.format(time=1669773880.096) + line.format(time=1669773892.104)})
-    said = sentence(explained(tmp_path / "out"), "session-expired")
+    said = sentence(
+        answer(tmp_path, line.format(time=1669773880.096) + line.format(time=1669773892.104)),
+        "session-expired",
+    )
     assert said == "1 member had no answer of the coordinator for a whole session (session-timeout)."
 
 
@@ -131,8 +130,7 @@ def test_a_member_that_does_not_poll_is_in_no_rebalance_meanwhile(tmp_path: Path
         ("10:07:41,500", "Adding newly assigned partitions: t-0"),
     )
     text = "".join(f"2026-03-04 {at} INFO [Consumer clientId=a, groupId=g] {said}\n" for at, said in lines)
-    import_texts(tmp_path, {"a.log": text})
-    found = explained(tmp_path / "out")
+    found = answer(tmp_path, text)
     assert found.history.rebalances[-1].lasted_us == 500_000
     assert names(found)[0] == "max-poll-interval"
     assert found.alone is not None
@@ -159,8 +157,7 @@ def test_a_member_was_without_its_partitions_before_anybody_is_known_to_own_them
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """It left at 10:00:00 and had them again at 10:05:03.020; from then on they have an owner."""
-    import_texts(tmp_path, {"c.log": LATE_LEADER.format(java=JAVA, member=MEMBER)})
-    found = explained(tmp_path / "out")
+    found = answer(tmp_path, LATE_LEADER.format(java=JAVA, member=MEMBER))
     assert found.alone is not None
     assert found.alone.without_us == (303_020_000,)
     said = printed(found, capsys)
@@ -172,5 +169,4 @@ def test_a_leader_whose_log_has_the_owners_from_the_beginning_on_is_not_alone(tm
     """It has its partitions for an hour before it is away for the same time."""
     text = LATE_LEADER.format(java=JAVA, member=MEMBER)
     begun, later = text.split("\n", 2)[2], text.replace("04 10:", "04 11:").replace("ation 8", "ation 9")
-    import_texts(tmp_path, {"c.log": begun + later})
-    assert explained(tmp_path / "out").alone is None
+    assert answer(tmp_path, begun + later).alone is None

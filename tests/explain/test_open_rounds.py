@@ -9,25 +9,26 @@ import pytest
 from groupstorm.explain.explanation import explain
 from groupstorm.figures.by_group import Window
 from tests.explain.explaining import explained, names, state, trace_of
-from tests.explain.test_first_answers import answer, client_line, printed, sentence
-from tests.imports.importing import broker_line, import_texts
-
-OFFSETS = "(__consumer_offsets-23)"
-C_22 = "c-22-22222222-2222-2222-2222-222222222222"
-STABLE = broker_line(
-    "10:00:00,000", f"Stabilized group g generation 63 {OFFSETS} with 4 members"
-) + broker_line("10:00:00,010", "Assignment received from leader c-1 for group g for generation 63")
-BEGUN = broker_line(
-    "10:10:00,548",
-    f"Preparing to rebalance group g in state PreparingRebalance with old generation 63 {OFFSETS} "
-    f"(reason: Adding "
-    f"new member {C_22} with group instance id None)",
+from tests.explain.test_first_answers import answer, printed, sentence
+from tests.imports.importing import (
+    broker_line,
+    client_line,
+    emptied,
+    failed,
+    import_texts,
+    joins,
+    received,
+    stabilized,
 )
+
+C_22 = "c-22-22222222-2222-2222-2222-222222222222"
+STABLE = stabilized("10:00:00,000", 63, 4) + received("10:00:00,010", 63, leader="c-1")
+BEGUN = joins("10:10:00,548", 63, C_22)
 LEFT = broker_line(
     "10:18:02,645",
     f"Member[group.instance.id None, member.id {C_22}] in group g has left, removing it from the group",
 )
-OTHER = broker_line("10:31:00,000", "Group other with generation 2 is now empty (__consumer_offsets-9)")
+OTHER = emptied("10:31:00,000", 2, group="other")
 
 
 def test_a_join_phase_that_is_open_when_the_log_ends(
@@ -46,10 +47,8 @@ def test_a_join_phase_that_is_open_when_the_log_ends(
     assert "c-22 new-member 1 at least 482 s" in text
 
 
-EXPIRED = broker_line(
-    "10:10:45,100", "Member c-7 in group g has failed, removing it from the group (kafka.coordinator.group)"
-)
-JOINED = broker_line("10:10:45,102", f"Stabilized group g generation 64 {OFFSETS} with 4 members")
+EXPIRED = failed("10:10:45,100", "c-7")
+JOINED = stabilized("10:10:45,102", 64, 4)
 
 
 @pytest.mark.parametrize("end", ["", JOINED], ids=["open", "joined"])
@@ -100,29 +99,19 @@ def test_a_group_has_no_hundreds_of_generations_in_no_time(
 
 
 def last_member(cause: str) -> str:
-    how = {
-        "expired": "has failed, removing it from the group.",
-        "left": "has left, removing it from the group",
-    }
     member = "w-1-11111111-2222-3333-4444-555555555555"
-    return "".join(
-        broker_line(*line)
-        for line in (
-            ("10:00:00,000", "Stabilized group g generation 5 with 1 members."),
-            ("10:00:00,010", f"Assignment received from leader {member} for group g for generation 5"),
-            ("10:10:00,000", f"Member {member} in group g {how[cause]}"),
-            ("10:10:00,001", "Group g with generation 6 is now empty."),
-        )
-    )
+    gone = failed("10:10:00,000", member).replace("failed", cause)
+    begun = stabilized("10:00:00,000", 5, 1) + received("10:00:00,010", 5, leader=member)
+    return begun + gone + emptied("10:10:00,001", 6)
 
 
-LATER = broker_line("13:10:00,001", "Group other with generation 2 is now empty.")
+LATER = emptied("13:10:00,001", 2, group="other")
 
 
 def test_the_last_member_expired_and_nobody_came_back(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    import_texts(tmp_path, {"server.log": last_member("expired") + LATER})
+    import_texts(tmp_path, {"server.log": last_member("failed") + LATER})
     one = explain(tmp_path / "out", frozenset({"g"}))[0]
     assert names(one)[0] == "outage"
     assert sentence(one, "outage").startswith("At least 3 h: w-1 was the last member, its session expired")

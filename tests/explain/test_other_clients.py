@@ -8,8 +8,8 @@ import pytest
 
 from groupstorm.problems import InputError
 from tests.explain.explaining import names
-from tests.explain.test_first_answers import answer, client_line, printed
-from tests.imports.importing import rows
+from tests.explain.test_first_answers import answer, printed
+from tests.imports.importing import client_line, rows
 
 SPRING = (
     "2026-03-04 10:{}.000  INFO 1 --- [ntainer#0-{}-C-1] o.s.k.l.KafkaMessageListenerContainer    : g: "

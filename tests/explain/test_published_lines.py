@@ -11,7 +11,7 @@ from groupstorm.explain.advice import advice_for
 from groupstorm.problems import InputError
 from tests.explain.explaining import names
 from tests.explain.test_first_answers import answer
-from tests.imports.importing import broker_line, rows
+from tests.imports.importing import preparing, received, rows, stabilized
 
 # -- kafkajs: what its loggers make of a record ---------------------------------------------------
 
@@ -220,11 +220,8 @@ def test_a_thread_of_streams_2_0_that_missed_a_rebalance(tmp_path: Path) -> None
 
 
 def test_a_broker_of_2_2_names_who_joins(tmp_path: Path) -> None:
-    prepared = (
-        "Preparing to rebalance group g in state PreparingRebalance with old generation 12 "
-        "(__consumer_offsets-25) (reason: Adding new member source-37a1ef73-34e0-4dc2-a587-1ffa64c24109)"
-    )
-    one = answer(tmp_path, broker_line("10:00:00,000", prepared))
+    reason = "Adding new member source-37a1ef73-34e0-4dc2-a587-1ffa64c24109"
+    one = answer(tmp_path, preparing("10:00:00,000", 12, reason))
     assert [(each.cause, each.culprit) for each in one.history.rebalances] == [("new-member", "source")]
 
 
@@ -352,19 +349,12 @@ def test_a_worker_of_connect_is_told_that_the_coordinator_loads(tmp_path: Path) 
 
 def test_a_leader_alone_in_its_group_begins_two_rebalances(tmp_path: Path) -> None:
     """A second round only finishes the first where partitions go to somebody."""
-    reason = "(__consumer_offsets-45) (reason: leader app-1-77 re-joining group during Stable)"
+    reason = "leader app-1-77 re-joining group during Stable"
     log = ""
     for second, generation in ((15, 8), (23, 9)):
-        prepared = (
-            f"Preparing to rebalance group g in state PreparingRebalance with old generation {generation}"
-        )
-        stabilized = f"Stabilized group g generation {generation + 1} (__consumer_offsets-45) with 1 members"
-        received = (
-            f"Assignment received from leader for group g for generation {generation + 1}. The group has 1 "
-            "members, 0 of which are static."
-        )
-        log += broker_line(f"10:00:{second},100", f"{prepared} {reason}")
-        log += broker_line(f"10:00:{second},101", stabilized) + broker_line(f"10:00:{second},102", received)
+        log += preparing(f"10:00:{second},100", generation, reason)
+        log += stabilized(f"10:00:{second},101", generation + 1, 1)
+        log += received(f"10:00:{second},102", generation + 1, 1)
     assert len(answer(tmp_path, log).history.rebalances) == 2
 
 

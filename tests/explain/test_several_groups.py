@@ -7,26 +7,17 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from tests.command import groupstorm, refused
-from tests.imports.importing import broker_line, import_texts
+from tests.imports.importing import broker_line, import_texts, preparing, received, stabilized
 
 
 def rounds(group: str, lasted_s: int, count: int = 1) -> str:
     """The lines of ``count`` rounds, a minute apart from 10:00 on, each ``lasted_s`` long."""
     return "".join(
-        broker_line(
-            f"10:{minute:02}:00,000",
-            f"Preparing to rebalance group {group} in state PreparingRebalance with old generation {minute} "
-            f"(__consumer_offsets-1) (reason: Updating metadata for member m-{group} during Stable)",
+        preparing(
+            f"10:{minute:02}:00,000", minute, f"Updating metadata for member m-{group} during Stable", group
         )
-        + broker_line(
-            f"10:{minute:02}:{lasted_s:02},000",
-            f"Stabilized group {group} generation {minute + 1} (__consumer_offsets-1) with 1 members",
-        )
-        + broker_line(
-            f"10:{minute:02}:{lasted_s:02},000",
-            f"Assignment received from leader m-{group} for group {group} for generation {minute + 1}. "
-            "The group has 1 members, 0 of which are static.",
-        )
+        + stabilized(f"10:{minute:02}:{lasted_s:02},000", minute + 1, 1, group=group)
+        + received(f"10:{minute:02}:{lasted_s:02},000", minute + 1, 1, f"m-{group}", group)
         for minute in range(count)
     )
 

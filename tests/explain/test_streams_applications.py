@@ -9,8 +9,8 @@ import pytest
 
 from groupstorm.explain.findings import Finding
 from tests.explain.explaining import names
-from tests.explain.test_first_answers import answer, client_line
-from tests.imports.importing import broker_line, rows
+from tests.explain.test_first_answers import answer
+from tests.imports.importing import broker_line, client_line, joins, rows, stabilized
 
 INSTANCE: Final = "shop-11111111-2222-3333-4444-555555555555"
 THREAD: Final = f"{INSTANCE}-StreamThread-1"
@@ -90,13 +90,8 @@ def test_threads_that_restart_one_after_the_other_have_an_assignor_of_their_own(
         id_ = f"shop-{number}-StreamThread-1-consumer-{number}1111111-2222-3333-4444-555555555555"
         new = id_.replace("1111111", "2222222")
         left = f"Member {id_} in group g has left, removing it from the group"
-        came = (
-            f"Preparing to rebalance group g in state PreparingRebalance with old generation {10 + number} "
-            f"(__consumer_offsets-1) (reason: Adding new member {new} with group instance id None)"
-        )
-        done = f"Stabilized group g generation {11 + number} (__consumer_offsets-1) with 3 members"
         at = f"10:0{number}"
-        log += broker_line(f"{at}:00,000", left) + broker_line(f"{at}:10,000", came)
-        log += broker_line(f"{at}:12,000", done)
+        log += broker_line(f"{at}:00,000", left) + joins(f"{at}:10,000", 10 + number, new)
+        log += stabilized(f"{at}:12,000", 11 + number, 3)
     found = next(one for one in answer(tmp_path, log).findings if one.pattern.name == "deploy-wave")
     assert "cooperative-sticky" not in found.pattern.advice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from groupstorm.figures.by_group import figures_by_group
 from groupstorm.figures.table import Figures
@@ -14,7 +14,8 @@ from groupstorm.imports.output import Imported
 from groupstorm.trace.reader import read_rows
 
 LOGS = Path(__file__).parent / "logs"
-BROKER = "kafka.coordinator.group.GroupCoordinator"
+BROKER: Final = "kafka.coordinator.group.GroupCoordinator"
+CONSUMER: Final = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
 
 
 def import_texts(folder: Path, logs: Mapping[str, str], options: Options | None = None) -> Imported:
@@ -46,3 +47,60 @@ def states(folder: Path) -> list[tuple[str, str, str, int | None]]:
 def broker_line(time: str, message: str) -> str:
     """A line of a broker with log4j's default pattern."""
     return f"[2024-11-18 {time}] INFO [GroupCoordinator 1]: {message} ({BROKER})\n"
+
+
+def java_line(time: str, message: str, client: str = "app-a", instance: str = "", group: str = "g") -> str:
+    """A line of the classic consumer. ``time``: with its date, if it is another day."""
+    who = f"instanceId={instance}, " if instance else ""
+    at = time if " " in time else f"2024-11-18 {time}"
+    return f"[{at}] INFO [Consumer {who}clientId={client}, groupId={group}] {message} ({CONSUMER})\n"
+
+
+def client_line(second: float, message: str, client: str = "c-1") -> str:
+    """The same, so many seconds after ten o'clock."""
+    clock = f"10:{int(second) // 60:02}:{second % 60:06.3f}".replace(".", ",")
+    return java_line(f"2026-03-04 {clock}", message, client)
+
+
+def generation(number: int, member_id: str, protocol: str = "range") -> str:
+    """A generation as the classic consumer prints it."""
+    return f"Generation{{generationId={number}, memberId='{member_id}', protocol='{protocol}'}}"
+
+
+#: The group's partition of the offsets topic in the lines of a broker.
+OFFSETS = "__consumer_offsets-1"
+
+
+def preparing(time: str, old: int, reason: str, group: str = "g") -> str:
+    """A broker's line on a round that begins. ``old``: the generation before it."""
+    begun = f"Preparing to rebalance group {group} in state PreparingRebalance with old generation {old}"
+    return broker_line(time, f"{begun} ({OFFSETS}) (reason: {reason})")
+
+
+def joins(time: str, old: int, member_id: str, group: str = "g") -> str:
+    """A round that begins because a new member comes."""
+    return preparing(time, old, f"Adding new member {member_id} with group instance id None", group)
+
+
+def stabilized(time: str, generation: int, members: int, group: str = "g") -> str:
+    """A join phase that ends."""
+    text = f"Stabilized group {group} generation {generation} ({OFFSETS}) with {members} members"
+    return broker_line(time, text)
+
+
+def received(
+    time: str, generation: int, members: int | None = None, leader: str = "", group: str = "g"
+) -> str:
+    """A round that ends. Kafka 2.8 added how many ``members`` there are to the line, 3.4 the ``leader``."""
+    text = f"{f'leader {leader}'.strip()} for group {group} for generation {generation}"
+    count = f". The group has {members} members, 0 of which are static."
+    return broker_line(time, f"Assignment received from {text}" + ("" if members is None else count))
+
+
+def emptied(time: str, generation: int, group: str = "g") -> str:
+    return broker_line(time, f"Group {group} with generation {generation} is now empty ({OFFSETS})")
+
+
+def failed(time: str, member_id: str, group: str = "g") -> str:
+    """A member whose session has expired."""
+    return broker_line(time, f"Member {member_id} in group {group} has failed, removing it from the group")

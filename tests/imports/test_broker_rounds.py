@@ -9,10 +9,23 @@ import pytest
 
 from groupstorm.imports.importing import Options
 from groupstorm.problems import InputError
-from tests.imports.importing import LOGS, broker_line, figures, import_texts, rows, states
+from tests.imports.importing import (
+    LOGS,
+    OFFSETS,
+    broker_line,
+    emptied,
+    failed,
+    figures,
+    import_texts,
+    joins,
+    preparing,
+    received,
+    rows,
+    stabilized,
+    states,
+)
 
 A, B = "app-a-11111111-2222-3333-4444-555555555555", "app-b-11111111-2222-3333-4444-666666666666"
-OFFSETS = "__consumer_offsets-1"
 ROUND = (
     broker_line(
         "10:00:00,000",
@@ -25,19 +38,11 @@ ROUND = (
         f"(reason: Adding new member {A} with group instance id None; client reason: need to re-join with "
         f"the given member-id: {A})",
     )
-    + broker_line("10:00:03,010", f"Stabilized group g generation 1 ({OFFSETS}) with 1 members")
-    + broker_line(
-        "10:00:03,050",
-        f"Assignment received from leader {A} for group g for generation 1. The group has 1 members, "
-        "0 of which are static.",
-    )
-    + broker_line("10:05:00,000", f"Member {A} in group g has failed, removing it from the group")
-    + broker_line(
-        "10:05:00,000",
-        f"Preparing to rebalance group g in state PreparingRebalance with old generation 1 ({OFFSETS}) "
-        f"(reason: removing member {A} on heartbeat expiration)",
-    )
-    + broker_line("10:05:00,001", f"Group g with generation 2 is now empty ({OFFSETS})")
+    + stabilized("10:00:03,010", 1, 1)
+    + received("10:00:03,050", 1, 1, leader=A)
+    + failed("10:05:00,000", A)
+    + preparing("10:05:00,000", 1, f"removing member {A} on heartbeat expiration")
+    + emptied("10:05:00,001", 2)
 )
 
 
@@ -160,19 +165,9 @@ def test_a_client_says_why_it_joins_or_leaves(tmp_path: Path) -> None:
 
 
 def test_a_group_that_was_deleted_counts_its_generations_anew(tmp_path: Path) -> None:
-    lines = ""
-    for minute in (0, 30):
-        prepared = (
-            f"Preparing to rebalance group g in state PreparingRebalance with old generation 0 ({OFFSETS})"
-        )
-        for second, message in (
-            (0, f"{prepared} (reason: Adding new member {A} with group instance id None)"),
-            (3, f"Stabilized group g generation 1 ({OFFSETS}) with 1 members"),
-            (4, "Assignment received from leader for group g for generation 1"),
-            (9, f"Group g with generation 2 is now empty ({OFFSETS})"),
-        ):
-            lines += broker_line(f"10:{minute:02}:{second:02},000", message)
-    import_texts(tmp_path, {"server.log": lines})
+    life = joins("10:00:00,000", 0, A) + stabilized("10:00:03,000", 1, 1)
+    life += received("10:00:04,000", 1) + emptied("10:00:09,000", 2)
+    import_texts(tmp_path, {"server.log": life + life.replace(" 10:00:", " 10:30:")})
     assert [one for one in states(tmp_path) if one[1] == "Stable"] == [
         ("CompletingRebalance", "Stable", "assigned", 1),
         ("CompletingRebalance", "Stable", "assigned", 1),

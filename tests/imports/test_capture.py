@@ -18,8 +18,8 @@ from groupstorm.clients.brokers.contract import BrokerUnavailable, read_addresse
 from groupstorm.clients.brokers.jvm import jvm
 from groupstorm.clients.wire.admin import create_topics
 from groupstorm.clients.wire.cluster import ClusterClient
+from groupstorm.imports.capture.captured import partition_of
 from groupstorm.imports.capture.shell import Progress, Watch, captured
-from groupstorm.imports.capture.tail import partition_of
 from groupstorm.imports.importing import Options, import_sources
 from groupstorm.imports.output import Imported
 from tests.certificates import make_certificates

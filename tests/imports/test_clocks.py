@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from tests.imports.importing import broker_line, import_texts
+from tests.imports.importing import broker_line, generation, import_texts, stabilized
 from tests.imports.offsets_dumps import old_generation
-from tests.imports.test_broker_rounds import OFFSETS
-from tests.imports.test_several_logs import BROKER, LEADER, A, client_log, generation
+from tests.imports.test_several_logs import BROKER, LEADER, A, client_log
 
 HOUR_US = 3_600_000_000
 #: The rounds of `BROKER`, as its records have them: 10:00:03.052 and 10:05:02.033 in UTC.
@@ -56,7 +55,7 @@ def test_a_seat_that_no_line_of_its_client_names(tmp_path: Path) -> None:
     """aiokafka does not log its group.instance.id: another log says that a member's name is one, or its own
     does, if it has come back before."""
     first, second, third = (f"seat-0-11111111-2222-3333-4444-{digit * 12}" for digit in "123")
-    server = broker_line("10:00:03,000", f"Stabilized group g generation 1 ({OFFSETS}) with 2 members")
+    server = stabilized("10:00:03,000", 1, 2)
     names = broker_line(
         "10:04:00,005",
         "Static member with groupInstanceId=seat-0 and unknown member id joins group g in Stable state. "
@@ -108,7 +107,7 @@ def test_a_clock_is_not_moved_by_less_than_its_step(tmp_path: Path, ahead_ms: in
     The client asks at 3.5 s and has its answer at 3.95 s. So it is 500 ms less the second ahead at the least,
     and 950 ms and the second at the most. A clock that may be right is not moved.
     """
-    broker = broker_line("10:00:03,000", f"Stabilized group g generation 1 ({OFFSETS}) with 1 members")
+    broker = stabilized("10:00:03,000", 1, 1)
     broker = broker.replace(
         "[2024-11-18 10:00:03,000] INFO [", "24/11/18 10:00:03 INFO group.GroupCoordinator: ["
     )

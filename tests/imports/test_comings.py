@@ -4,41 +4,30 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.imports.importing import import_texts, rows
-
-_CONSUMER = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
+from tests.imports.importing import client_line, failed, generation, import_texts, rows
 
 
 def uuid(number: int) -> str:
     return f"{number:08x}-1111-4111-8111-111111111111"
 
 
-def line(second: float, client: str, message: str) -> str:
-    clock = f"10:{int(second) // 60:02}:{second % 60:06.3f}".replace(".", ",")
-    return f"[2026-03-04 {clock}] INFO [Consumer clientId={client}, groupId=g] {message} ({_CONSUMER})\n"
-
-
 def started(second: float, client: str) -> str:
-    return line(second, client, "Subscribed to topic(s): t")
+    return client_line(second, "Subscribed to topic(s): t", client)
 
 
-def joined(
-    second: float, member: tuple[str, int], generation: int, plan: dict[str, int] | None = None
-) -> str:
+def joined(second: float, member: tuple[str, int], number: int, plan: dict[str, int] | None = None) -> str:
     """A member joins again and gets a generation. ``plan``, of the leader: client -> number of its id."""
-    client, number = member
-    text = line(second, client, "Request joining group due to: group is already rebalancing")
-    text += line(second, client, "(Re-)joining group")
-    got = f"generationId={generation}, memberId='{client}-{uuid(number)}', protocol='range'"
-    text += line(second + 0.5, client, f"Successfully joined group with generation Generation{{{got}}}")
+    client, got = member[0], generation(number, f"{member[0]}-{uuid(member[1])}")
+    text = client_line(second, "Request joining group due to: group is already rebalancing", client)
+    text += client_line(second, "(Re-)joining group", client)
+    text += client_line(second + 0.5, f"Successfully joined group with generation {got}", client)
     if plan is not None:
         given = ", ".join(
             f"{name}-{uuid(of)}=Assignment(partitions=[t-{at}])" for at, (name, of) in enumerate(plan.items())
         )
-        text += line(
-            second + 0.6, client, f"Finished assignment for group at generation {generation}: {{{given}}}"
-        )
-        text += line(second + 0.7, client, f"Successfully synced group in generation Generation{{{got}}}")
+        finished = f"Finished assignment for group at generation {number}: {{{given}}}"
+        text += client_line(second + 0.6, finished, client)
+        text += client_line(second + 0.7, f"Successfully synced group in generation {got}", client)
     return text
 
 
@@ -46,7 +35,7 @@ def leaves(second: float, client: str, number: int) -> str:
     said = (
         f"Member {client}-{uuid(number)} sending LeaveGroup request to coordinator b:9092 (id: 1 rack: null)"
     )
-    return line(second, client, f"{said} due to the consumer is being closed")
+    return client_line(second, f"{said} due to the consumer is being closed", client)
 
 
 def changes(folder: Path) -> list[tuple[float, str, str, str]]:
@@ -90,11 +79,6 @@ def test_behind_generations_that_no_log_has_a_member_has_gone_by_its_next_one_at
 
 
 def test_a_line_of_the_coordinator_is_believed_instead(tmp_path: Path) -> None:
-    broker = (
-        "[2026-03-04 10:00:55,000] INFO [GroupCoordinator 1]: Member b-"
-        + uuid(1)
-        + " in group g has failed, "
-        "removing it from the group (kafka.coordinator.group.GroupCoordinator)\n"
-    )
+    broker = failed("10:00:55,000", f"b-{uuid(1)}").replace("2024-11-18", "2026-03-04")
     import_texts(tmp_path, {"a.log": LEADER, "broker.log": broker})
     assert changes(tmp_path) == [(55.0, "removed", "b", "session-expired")]

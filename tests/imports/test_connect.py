@@ -6,56 +6,29 @@ then killed; its work waits for scheduled.rebalance.max.delay.ms each time.
 
 from __future__ import annotations
 
-import gzip
 import json
-from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
-from groupstorm.explain.explanation import Explanation, explain
 from groupstorm.explain.work import Uneven, WorkGap
-from groupstorm.imports.importing import Options, import_logs
-from groupstorm.imports.lines import find_logs
-from groupstorm.imports.output import Imported
-from groupstorm.trace.reader import read_rows
-from tests.explain.explaining import names
-from tests.imports.importing import LOGS, broker_line, import_texts, rows
+from tests.explain.explaining import Trace, names, recorded_of
+from tests.explain.test_first_answers import answer
+from tests.imports.importing import emptied, import_texts, joins, preparing, rows, stabilized
 
-RECORDED: Final = LOGS / "connect"
 GROUP: Final = "connect-pair"
 DELAY_US: Final = 10_000_000
 
 
-class Trace:
-    def __init__(self, folder: Path, logs: Sequence[str]) -> None:
-        found = find_logs([str(RECORDED / f"{log}.log.gz") for log in logs])
-        self.done: Imported = import_logs(found, folder, Options())
-        self.rows = [*read_rows(folder)]
-        (self.explained,) = explain(folder)
-
-    def of(self, event: str) -> Iterator[Mapping[str, Any]]:
-        return (row for row in self.rows if row["event"] == event)
-
-    def ms(self, row: Mapping[str, Any]) -> int:
-        return int(self.done.began_us + row["time_us"]) // 1000
-
-
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    return Trace(tmp_path_factory.mktemp("connect") / "out", ("server", "worker-a", "worker-b"))
-
-
-def recorded() -> Mapping[str, Any]:
-    text = gzip.decompress((RECORDED / "recorded.json.gz").read_bytes())
-    seen: Mapping[str, Any] = json.loads(text)["groups"][GROUP]
-    return seen
+    return Trace("connect", tmp_path_factory.mktemp("connect"), "server", "worker-a", "worker-b")
 
 
 def test_workers_run_what_the_harness_saw(trace: Trace) -> None:
     """Three times, when all had settled, it asked the workers over HTTP."""
-    seen = recorded()["work"]
+    seen = recorded_of("connect")["groups"][GROUP]["work"]
     assert len(seen) == 3
     for one in seen:
         now: dict[str, list[str]] = {}
@@ -129,7 +102,7 @@ def test_work_of_a_worker_that_has_gone_waits_for_the_delay(trace: Trace) -> Non
 
 
 def test_a_brokers_log_alone_has_the_rounds(tmp_path: Path) -> None:
-    trace = Trace(tmp_path / "out", ("server",))
+    trace = Trace("connect", tmp_path, "server")
     assert len(trace.explained.history.rebalances) == 8
     assert not trace.explained.history.work.is_seen
 
@@ -148,12 +121,6 @@ def work(
     )
     said = f"Joined group at generation {generation} with protocol version 2 and got assignment: "
     return worker_line(time, f"{said}{assignment} with rebalance delay: 0", worker)
-
-
-def explained(folder: Path, log: str) -> Explanation:
-    import_texts(folder, {"worker.log": log})
-    (one,) = explain(folder / "out")
-    return one
 
 
 def test_an_assignment_that_failed(tmp_path: Path) -> None:
@@ -180,7 +147,7 @@ def test_a_worker_that_loses_its_coordinator_stops_its_work(tmp_path: Path) -> N
         "avoid running tasks while not being a member the group",
     )
     log = work("10:00:00,000", 1, "x-0") + lost + work("10:00:40,000", 2, "x-0")
-    gaps = explained(tmp_path, log).history.work.gaps
+    gaps = answer(tmp_path, log).history.work.gaps
     assert gaps == [WorkGap("x-0", 30_000_000, 40_000_000, "w-a", "w-a")]
 
 
@@ -192,7 +159,7 @@ def test_what_one_worker_gives_up_another_one_takes(tmp_path: Path) -> None:
         + work("10:00:13,000", 3, "x-1", worker="w-b")
         + work("10:00:13,000", 3, "x-0")
     )
-    history = explained(tmp_path, log).history
+    history = answer(tmp_path, log).history
     assert history.work.gaps == [WorkGap("x-1", 10_000_000, 13_000_000, "w-a", "w-b")]
 
 
@@ -200,7 +167,7 @@ def test_work_that_is_deleted_waits_for_nobody(tmp_path: Path) -> None:
     log = (
         work("10:00:00,000", 1, "x-0, x-1") + work("10:00:10,000", 2, "x-0") + work("10:05:00,000", 3, "x-0")
     )
-    assert explained(tmp_path, log).history.work.gaps == []
+    assert answer(tmp_path, log).history.work.gaps == []
 
 
 def delayed(line: str, delay_ms: int) -> str:
@@ -218,7 +185,7 @@ def test_work_of_a_worker_that_restarts_waits_from_the_assignment_without_it(tmp
         + work("10:06:00,000", 4, "x-0")
         + work("10:06:00,000", 4, "x-1", worker="w-b")
     )
-    history = explained(tmp_path, log).history
+    history = answer(tmp_path, log).history
     assert history.work.gaps == [WorkGap("x-1", 60_000_000, 360_000_000, "w-b", "w-b")]
     assert history.work.uneven is None
 
@@ -235,7 +202,7 @@ def test_a_workers_own_log_says_for_how_long_the_others_have_waited(tmp_path: Pa
         + delayed(work("10:01:40,000", 3, ""), 260_000)
         + work("10:06:00,000", 4, "x-0")
     )
-    (gap,) = explained(tmp_path, log).history.work.gaps
+    (gap,) = answer(tmp_path, log).history.work.gaps
     assert (gap.name, gap.lasted_us) == ("x-0", 300_000_000)
 
 
@@ -250,7 +217,7 @@ def test_work_of_a_worker_that_never_comes_back_waits_for_another_one(tmp_path: 
         + work("10:06:00,000", 3, "x-2, x-3", worker="w-c")
         + work("10:10:00,000", 4, "x-0, x-1")
     )
-    history = explained(tmp_path, log).history
+    history = answer(tmp_path, log).history
     assert history.work.gaps == [
         WorkGap("x-1", 60_000_000, 360_000_000, "w-b", "w-a"),
         WorkGap("x-2", 60_000_000, 360_000_000, "w-b", "w-c"),
@@ -266,7 +233,7 @@ def test_workers_that_have_much_more_than_others_are_said(tmp_path: Path) -> Non
         + work("10:05:00,000", 3, "x-0, x-1, x-2", revoked="x-2")
         + work("10:05:00,010", 3, "x-3, x-4", worker="w-b")
     )
-    history = explained(tmp_path, log).history
+    history = answer(tmp_path, log).history
     assert history.work.uneven == Uneven(290_000_000, {"w-a": 4, "w-b": 1})
 
 
@@ -299,7 +266,7 @@ def test_a_worker_with_another_configuration_turns_in_circles(tmp_path: Path) ->
         + joined(f"10:00:0{second},294", second + 1)
         for second in range(1, 6)
     )
-    one = explained(tmp_path, log)
+    one = answer(tmp_path, log)
     (found,) = one.findings
     assert (found.pattern.name, len(found.rebalances), one.unexplained) == ("config-behind", 5, [])
     assert found.match.sentence.startswith("Within 4.0 s workers asked for another rebalance")
@@ -311,7 +278,7 @@ def test_a_worker_that_reads_its_configuration_later_is_no_pattern(tmp_path: Pat
     log = work("10:00:01,000", 1, "") + worker_line(
         "10:00:01,147", "Current config state offset 3 does not match group assignment 4. Forcing rebalance."
     )
-    assert names(explained(tmp_path, log)) == []
+    assert names(answer(tmp_path, log)) == []
 
 
 TOO_SLOW: Final = (
@@ -334,7 +301,7 @@ def test_a_worker_that_stops_its_tasks_for_longer_than_the_rebalance_timeout(
         + joined("10:02:35,000", 3)
         + work("10:02:35,100", 3, "x-0")
     )
-    (found,) = explained(tmp_path, log).findings[:1]
+    (found,) = answer(tmp_path, log).findings[:1]
     assert found.pattern.name == "slow-worker"
     assert f"The herder was busy for at least {busy}." in found.match.sentence
     assert found.pattern.advice.startswith(
@@ -344,16 +311,7 @@ def test_a_worker_that_stops_its_tasks_for_longer_than_the_rebalance_timeout(
 
 def test_a_broker_tells_who_left_for_want_of_a_poll(tmp_path: Path) -> None:
     """The reason of a LeaveGroup (KIP-800): nobody has stopped the group."""
-    lines = (
-        "Preparing to rebalance group c in state PreparingRebalance with old generation 4 "
-        "(__consumer_offsets-7) (reason: Adding new member w-a-1 with group instance id None; client reason: "
-        "not provided)",
-        "Stabilized group c generation 5 (__consumer_offsets-7) with 1 members",
-        "Preparing to rebalance group c in state PreparingRebalance with old generation 5 "
-        "(__consumer_offsets-7) (reason: Removing member w-a-1 on LeaveGroup; client reason: consumer poll "
-        "timeout has expired.)",
-        "Group c with generation 6 is now empty (__consumer_offsets-7)",
-    )
-    times = ("10:00:00,000", "10:00:03,000", "10:05:03,000", "10:05:03,001")
-    log = "".join(broker_line(time, line) for time, line in zip(times, lines, strict=True))
-    assert names(explained(tmp_path, log)) == ["max-poll-interval"]
+    left = "Removing member w-a-1 on LeaveGroup; client reason: consumer poll timeout has expired."
+    log = joins("10:00:00,000", 4, "w-a-1") + stabilized("10:00:03,000", 5, 1)
+    log += preparing("10:05:03,000", 5, left) + emptied("10:05:03,001", 6)
+    assert names(answer(tmp_path, log)) == ["max-poll-interval"]

@@ -18,18 +18,12 @@ from groupstorm.imports.lines import LINE_MAX, find_logs
 from groupstorm.imports.output import Imported
 from groupstorm.problems import InputError
 from tests.command import COMMAND, environment_of_command, groupstorm, refused
-from tests.imports.importing import broker_line, rows, states
+from tests.imports.importing import rows, stabilized, states
 from tests.imports.offsets_dumps import OFFSETS
 from tests.imports.real_logs import REAL
 from tests.processes import run_process
 
-ROUNDS: Final = "".join(
-    broker_line(
-        f"10:00:{second:02d},000",
-        f"Stabilized group g generation {second} (__consumer_offsets-1) with 1 members",
-    )
-    for second in range(60)
-).encode()
+ROUNDS: Final = "".join(stabilized(f"10:00:{second:02d},000", second, 1) for second in range(60)).encode()
 PACKED: Final = gzip.compress(ROUNDS, mtime=0)
 DAMAGED: Final = "its gzip data is damaged at byte"
 SOURCES: Final = {
@@ -74,11 +68,7 @@ def test_the_other_files_are_imported(tmp_path: Path) -> None:
         ("server.log.1.gz", PACKED[:12]),
         (
             "server.log.2.gz",
-            gzip.compress(
-                broker_line(
-                    "09:00:00,000", "Stabilized group g generation 0 (__consumer_offsets-1) with 1 members"
-                ).encode()
-            ),
+            gzip.compress(stabilized("09:00:00,000", 0, 1).encode()),
         ),
         ("server.log", ROUNDS),
     ):

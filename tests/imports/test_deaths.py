@@ -6,11 +6,11 @@ from pathlib import Path
 
 from groupstorm.history.unknown import DEATHS, OWNERSHIP, Unknown
 from groupstorm.trace.events.imported import EvidenceMissing
-from tests.imports.importing import broker_line, figures, import_texts, rows
+from tests.imports.importing import broker_line, failed, figures, generation, import_texts, java_line, rows
 from tests.imports.real_logs import BOTH, Recording, each, imported, recorded, recordings
 from tests.imports.recording.situation import DYNAMIC
 from tests.imports.test_ends_of_members import ROUND as ROUND_OF_TWO
-from tests.imports.test_ends_of_members import A, generation, java_line
+from tests.imports.test_ends_of_members import A
 
 ROUND = ROUND_OF_TWO.replace("with 2 members", "with 1 members")
 CONFIGURED = (
@@ -22,7 +22,7 @@ STARTED = java_line("10:00:00,005", "Subscribed to topic(s): t")
 OWNS = java_line("10:00:03,012", f"Successfully joined group with generation {generation(1, A)}") + java_line(
     "10:00:03,060", "Adding newly assigned partitions: t-0, t-1"
 )
-EXPIRED = broker_line("10:01:10,000", f"Member {A} in group g has failed, removing it from the group")
+EXPIRED = failed("10:01:10,000", A)
 
 
 def deaths(folder: Path) -> list[tuple[float, ...]]:

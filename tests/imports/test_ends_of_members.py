@@ -6,20 +6,22 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.imports.importing import broker_line, figures, import_texts, rows
-from tests.imports.test_broker_rounds import OFFSETS
+from tests.imports.importing import (
+    broker_line,
+    emptied,
+    figures,
+    generation,
+    import_texts,
+    java_line,
+    joins,
+    received,
+    rows,
+    stabilized,
+)
 
 A, B = "app-a-11111111-2222-3333-4444-555555555555", "app-b-11111111-2222-3333-4444-666666666666"
 STATIC = "seat-11111111-2222-3333-4444-555555555555"
-COORDINATOR = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
 MODERN = "org.apache.kafka.coordinator.group.GroupMetadataManager"
-
-
-def java_line(time: str, message: str, client: str = "app-a", instance: str = "") -> str:
-    who = f"instanceId={instance}, " if instance else ""
-    return (
-        f"[2024-11-18 {time}] INFO [Consumer {who}clientId={client}, groupId=g] {message} ({COORDINATOR})\n"
-    )
 
 
 def modern_line(time: str, message: str) -> str:
@@ -37,15 +39,7 @@ def evidence(row: Mapping[str, Any]) -> list[str]:
 
 
 #: Kafka 2.8 to 3.x: the group is empty first, and then comes the line about who has left.
-EMPTIED = (
-    broker_line(
-        "10:00:00,000",
-        f"Preparing to rebalance group g in state PreparingRebalance with old generation 0 ({OFFSETS}) "
-        f"(reason: Adding new member {A} with group instance id None)",
-    )
-    + broker_line("10:00:01,000", f"Stabilized group g generation 1 ({OFFSETS}) with 1 members")
-    + broker_line("10:00:09,000", f"Group g with generation 2 is now empty ({OFFSETS})")
-)
+EMPTIED = joins("10:00:00,000", 0, A) + stabilized("10:00:01,000", 1, 1) + emptied("10:00:09,000", 2)
 LEFT = (
     f"Member MemberMetadata(memberId={A}, groupInstanceId=None, clientId=app-a, clientHost=/127.0.0.1, "
     "sessionTimeoutMs=6000, rebalanceTimeoutMs=6000, supportedProtocols=List(range)) has left group g "
@@ -63,11 +57,7 @@ def test_the_line_after_the_empty_group_says_how_its_last_member_went(tmp_path: 
 def test_without_such_a_line_it_is_unknown(tmp_path: Path) -> None:
     import_texts(tmp_path, {"server.log": EMPTIED})
     assert removals(tmp_path) == [("app-a", "unknown", 9_000)]
-    again = broker_line(
-        "10:01:00,000",
-        f"Preparing to rebalance group g in state PreparingRebalance with old generation 2 ({OFFSETS}) "
-        f"(reason: Adding new member {B} with group instance id None)",
-    )
+    again = joins("10:01:00,000", 2, B)
     import_texts(tmp_path, {"server.log": EMPTIED + again + broker_line("10:01:00,001", LEFT)})
     assert removals(tmp_path)[0] == ("app-a", "unknown", 9_000)
 
@@ -78,11 +68,7 @@ def memberless(folder: Path) -> list[tuple[str, int]]:
 
 
 def test_a_group_that_is_empty_has_no_members_until_one_comes(tmp_path: Path) -> None:
-    again = broker_line(
-        "10:01:00,000",
-        f"Preparing to rebalance group g in state PreparingRebalance with old generation 2 ({OFFSETS}) "
-        f"(reason: Adding new member {B} with group instance id None)",
-    )
+    again = joins("10:01:00,000", 2, B)
     import_texts(tmp_path, {"server.log": EMPTIED + again})
     assert memberless(tmp_path) == [("members_gone", 9_000), ("members_back", 60_000)]
     (gone,) = rows(tmp_path, "members_gone")
@@ -90,19 +76,7 @@ def test_a_group_that_is_empty_has_no_members_until_one_comes(tmp_path: Path) ->
     assert evidence(gone) == ["server.log:3"]
 
 
-def generation(number: int, member_id: str) -> str:
-    return f"Generation{{generationId={number}, memberId='{member_id}', protocol='range'}}"
-
-
-ROUND = (
-    broker_line(
-        "10:00:00,010",
-        f"Preparing to rebalance group g in state PreparingRebalance with old generation 0 ({OFFSETS}) "
-        f"(reason: Adding new member {A} with group instance id None)",
-    )
-    + broker_line("10:00:03,010", f"Stabilized group g generation 1 ({OFFSETS}) with 2 members")
-    + broker_line("10:00:03,050", "Assignment received from leader for group g for generation 1")
-)
+ROUND = joins("10:00:00,010", 0, A) + stabilized("10:00:03,010", 1, 2) + received("10:00:03,050", 1)
 
 
 def test_a_process_that_joins_in_a_round_of_another_one_comes_into_the_group(tmp_path: Path) -> None:

@@ -13,10 +13,11 @@ from groupstorm.imports.lines import find_logs
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.parser import LogParser
 from tests.imports.envelope_forms import FORMS, Line
+from tests.imports.importing import generation
 
 BEGAN = datetime(2026, 3, 4, 10, 0, 34, 371_000)
 MEMBER = "c-1-11111111-1111-1111-1111-111111111111"
-GENERATION = f"Generation{{generationId=4, memberId='{MEMBER}', protocol='range'}}"
+GENERATION = generation(4, MEMBER)
 ROUND = (
     "[GroupCoordinator 0]: Preparing to rebalance group pay in state PreparingRebalance with old generation "
     f"3 (__consumer_offsets-46) (reason: removing member {MEMBER} on heartbeat expiration)",

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.imports.importing import broker_line, import_texts, rows
+from tests.imports.importing import broker_line, import_texts, preparing, rows
 
 NEW, OLD = ("pod-1-00000000-0000-0000-0000-00000000000" + digit for digit in "21")
 
 
 def joins(time: str, group: str, member_id: str) -> str:
-    return broker_line(
-        time,
-        f"Preparing to rebalance group {group} in state PreparingRebalance with old generation 0 "
-        f"(__consumer_offsets-1) (reason: Adding new member {member_id} with group instanceid Some(pod-1))",
-    )
+    return preparing(time, 0, f"Adding new member {member_id} with group instanceid Some(pod-1)", group=group)
 
 
 def test_a_line_without_a_group_belongs_to_the_group_of_its_member(tmp_path: Path) -> None:
@@ -61,11 +57,7 @@ def test_of_lines_that_no_records_were_taken_the_last_before_a_round_is_its_evid
     failed = "error when storing group assignment during SyncGroup (member: m-a)"
     text = "".join(
         "".join(refused.format(10 * number + second, second) for second in range(2, 5))
-        + broker_line(
-            f"10:00:{10 * number + 6},000",
-            f"Preparing to rebalance group a in state PreparingRebalance with old generation {number} "
-            f"(__consumer_offsets-1) (reason: {failed})",
-        )
+        + preparing(f"10:00:{10 * number + 6},000", number, failed, group="a")
         for number in (1, 2)
     )
     import_texts(tmp_path, {"all.log": text})

@@ -15,7 +15,7 @@ from groupstorm.imports.importing import Options
 from groupstorm.imports.times import MICRO, Instant, shown
 from groupstorm.problems import InputError
 from tests.command import groupstorm
-from tests.imports.importing import broker_line, figures, import_texts, rows, states
+from tests.imports.importing import broker_line, figures, import_texts, received, rows, stabilized, states
 from tests.imports.offsets_dumps import OFFSETS
 
 #: 2026-11-23T03:41:00Z
@@ -328,14 +328,8 @@ def test_clocks_in_front_of_tables(tmp_path: Path) -> None:
     assert import_texts(tmp_path, {"d.txt": REBALANCING}).lacks == "date"
 
 
-ROUND = "".join(
-    broker_line(time, message)
-    for time, message in (
-        ("10:00:02,000", "Stabilized group g generation 4 (__consumer_offsets-1) with 2 members"),
-        ("10:00:02,010", "Assignment received from leader a-x for group g for generation 4"),
-        ("10:05:00,000", "Something else"),
-    )
-)
+ROUND = stabilized("10:00:02,000", 4, 2) + received("10:00:02,010", 4, leader="a-x")
+ROUND += broker_line("10:05:00,000", "Something else")
 SHARE_GROUP = "GROUP  TOPIC  PARTITION  LEADER-EPOCH  START-OFFSET\ng  t  0  0  12\n"
 
 

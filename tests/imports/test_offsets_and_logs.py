@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.imports.importing import broker_line, figures, import_texts, rows, states
+from tests.imports.importing import figures, import_texts, rows, states
 from tests.imports.offsets_dumps import A, B, old_generation, record
-from tests.imports.test_broker_rounds import OFFSETS as LOG_PLACE
-from tests.imports.test_several_logs import FOLLOWER, LEADER, client_log
+from tests.imports.test_several_logs import BROKER, FOLLOWER, LEADER, client_log
 from tests.imports.test_several_logs import A as SEVERAL_A
 from tests.imports.test_several_logs import B as SEVERAL_B
 
@@ -22,35 +21,7 @@ def test_the_brokers_log_gives_causes_and_the_record_partitions(zone_hours: int,
         1, 1_731_924_302_033, 2, f"{{{A}=[t-0, t-1]}}"
     )
 
-    def log(time: str, message: str) -> str:
-        hour = 10 + zone_hours
-        return broker_line(f"{hour:02d}{time[2:]}", message)
-
-    text = (
-        log(
-            "10:00:00,010",
-            f"Preparing to rebalance group g in state PreparingRebalance with old generation 0 ({LOG_PLACE}) "
-            f"(reason: Adding new member {A} with group instance id None)",
-        )
-        + log("10:00:03,010", f"Stabilized group g generation 1 ({LOG_PLACE}) with 2 members")
-        + log(
-            "10:00:03,050",
-            f"Assignment received from leader {A} for group g for generation 1. The group has 2 members, 0 "
-            "of which are static.",
-        )
-        + log("10:05:00,000", f"Member {B} in group g has failed, removing it from the group")
-        + log(
-            "10:05:00,000",
-            f"Preparing to rebalance group g in state PreparingRebalance with old generation 1 ({LOG_PLACE}) "
-            f"(reason: removing member {B} on heartbeat expiration)",
-        )
-        + log("10:05:02,000", f"Stabilized group g generation 2 ({LOG_PLACE}) with 1 members")
-        + log(
-            "10:05:02,030",
-            f"Assignment received from leader {A} for group g for generation 2. The group has 1 members, 0 "
-            "of which are static.",
-        )
-    )
+    text = BROKER.replace("app-", "").replace(" 10:0", f" {10 + zone_hours:02d}:0")
     done = import_texts(tmp_path, {"server.log": text, "dump.txt": dump})
     assert done.offsets[0].us == zone_hours * 3_600_000_000
     assert [row[2] for row in states(tmp_path)][3:] == ["session-expired", "all-joined", "assigned"]

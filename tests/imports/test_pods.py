@@ -10,16 +10,16 @@ import pytest
 
 from groupstorm.imports.lines import find_logs
 from groupstorm.imports.parser import LogParser
-from tests.imports.importing import import_texts, rows
+from tests.imports.importing import generation, import_texts, rows
 
 ID = "consumer-g-1-{0}1111111-1111-1111-1111-111111111111"
 
 
 def java_lines(number: int, partition: str) -> list[str]:
-    generation = f"Generation{{generationId=4, memberId='{ID.format(number)}', protocol='range'}}"
+    got = generation(4, ID.format(number))
     messages = (
-        f"Successfully joined group with generation {generation}",
-        f"Successfully synced group in generation {generation}",
+        f"Successfully joined group with generation {got}",
+        f"Successfully synced group in generation {got}",
         f"Adding newly assigned partitions: {partition}",
     )
     return [

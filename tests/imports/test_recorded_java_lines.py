@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.imports.importing import import_texts, rows
+from tests.imports.importing import generation, import_texts, java_line, rows
 
-_CLIENT = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
-_GROUP = "[Consumer clientId=app-0, groupId=orders-dynamic]"
 APP_0 = "app-0-6a426cb7-ab42-410d-a1b4-61c0363293b1"
 
 
 def client_lines(*messages: tuple[str, str]) -> str:
-    return "".join(f"[2026-11-23 {time}] INFO {_GROUP} {message} ({_CLIENT})\n" for time, message in messages)
+    return "".join(
+        java_line(f"2026-11-23 {at}", said, "app-0", group="orders-dynamic") for at, said in messages
+    )
 
 
 def broker_lines(*messages: tuple[str, str], prefix: str = "[GroupCoordinator 1]: ") -> str:
@@ -22,20 +22,16 @@ def broker_lines(*messages: tuple[str, str], prefix: str = "[GroupCoordinator 1]
     return "".join(f"[2026-11-23 {time}] INFO {prefix}{message} ({logger})\n" for time, message in messages)
 
 
-def generation(number: int) -> str:
-    return f"Generation{{generationId={number}, memberId='{APP_0}', protocol='range'}}"
-
-
 JOINED = (
     ("08:19:23,000", "Subscribed to topic(s): orders"),
-    ("08:19:23,500", f"Successfully joined group with generation {generation(1)}"),
+    ("08:19:23,500", f"Successfully joined group with generation {generation(1, APP_0)}"),
     (
         "08:19:23,510",
         f"Finished assignment for group at generation 1: {{{APP_0}=Assignment(partitions=[orders-0])}}",
     ),
 )
 SYNCED = (
-    ("08:19:23,600", f"Successfully synced group in generation {generation(1)}"),
+    ("08:19:23,600", f"Successfully synced group in generation {generation(1, APP_0)}"),
     ("08:19:23,610", "Notifying assignor about the new Assignment(partitions=[orders-0])"),
     ("08:19:23,620", "Adding newly assigned partitions: orders-0"),
 )
@@ -140,10 +136,12 @@ STATIC = broker_lines(
     ),
     prefix="[GroupCoordinator id=1 topic=__consumer_offsets partition=0] ",
 )
-STATIC_CLIENT = (
-    "[2026-11-23 08:11:55,165] INFO [Consumer instanceId=seat-1, clientId=web-1, groupId=orders-static] "
-    f"Successfully joined group with generation Generation{{generationId=1, memberId='{SEAT_1}', "
-    f"protocol='cooperative-sticky'}} ({_CLIENT})\n"
+STATIC_CLIENT = java_line(
+    "2026-11-23 08:11:55,165",
+    f"Successfully joined group with generation {generation(1, SEAT_1, 'cooperative-sticky')}",
+    "web-1",
+    "seat-1",
+    "orders-static",
 )
 
 

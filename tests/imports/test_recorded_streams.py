@@ -6,55 +6,29 @@ host, and is stopped; then counter-a is stopped.
 
 from __future__ import annotations
 
-import gzip
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
-from groupstorm.explain.explanation import Explanation, explain
-from groupstorm.imports.importing import Options, import_logs
-from groupstorm.imports.lines import find_logs
-from groupstorm.imports.output import Imported
 from groupstorm.problems import InputError
-from groupstorm.trace.reader import read_rows
 from groupstorm.whatif.agreement import repeat
-from tests.explain.explaining import names
+from tests.explain.explaining import Trace, names, recorded_of
 from tests.explain.test_first_answers import printed
-from tests.imports.importing import LOGS
 
-RECORDED: Final = LOGS / "streams"
 #: The streams group's session and heartbeats, as the recording sets them.
 SESSION_US, HEARTBEAT_US = 6_000_000, 1_000_000
 ALL: Final = ("server", "counter-a", "counter-b")
 
 
-class Trace:
-    def __init__(self, folder: Path, logs: Sequence[str]) -> None:
-        found = find_logs([str(RECORDED / f"{log}.log.gz") for log in logs])
-        self.done: Imported = import_logs(found, folder, Options())
-        self.rows = [*read_rows(folder)]
-        self.explained: Explanation
-        (self.explained,) = explain(folder)
-
-    def of(self, event: str) -> Iterator[Mapping[str, Any]]:
-        return (row for row in self.rows if row["event"] == event)
-
-    def us_of(self, action: Mapping[str, Any]) -> int:
-        return int(action["time_ms"]) * 1000 - self.done.began_us
-
-
 @pytest.fixture(scope="module")
 def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
-    return Trace(tmp_path_factory.mktemp("streams") / "out", ALL)
+    return Trace("streams", tmp_path_factory.mktemp("streams"), *ALL)
 
 
 def actions() -> list[Mapping[str, Any]]:
-    found: list[Mapping[str, Any]]
-    found = json.loads(gzip.decompress((RECORDED / "recorded.json.gz").read_bytes()))["actions"]
-    return found
+    return [*recorded_of("streams")["actions"]]
 
 
 def test_every_line_is_understood_and_belongs_to_the_one_group(trace: Trace) -> None:
@@ -159,7 +133,7 @@ def test_a_cold_move_costs_what_the_move_took_and_not_what_the_kill_took(trace: 
 
 def test_without_the_log_of_an_instance_tasks_are_not_down(tmp_path: Path) -> None:
     """Another thread may run them."""
-    alone = Trace(tmp_path / "out", ("server", "counter-a"))
+    alone = Trace("streams", tmp_path, "server", "counter-a")
     assert not [*alone.of("tasks_created")]
     assert alone.explained.history.figures is not None
     assert alone.explained.history.figures.task_downtime_seconds is None
@@ -167,7 +141,6 @@ def test_without_the_log_of_an_instance_tasks_are_not_down(tmp_path: Path) -> No
 
 def test_what_if_names_the_command_that_answers(tmp_path: Path) -> None:
     for logs in (ALL, ("server", "counter-b"), ("counter-a",)):
-        out = tmp_path / logs[-1]
-        Trace(out, logs)
+        out = Trace("streams", tmp_path, *logs).out
         with pytest.raises(InputError, match=r"Kafka Streams.*: groupstorm compare stateful-warmup --set"):
             repeat(out, None, {})

@@ -9,41 +9,31 @@ import pytest
 
 from groupstorm.imports.importing import Options
 from groupstorm.imports.times import zone
-from tests.imports.importing import broker_line, figures, import_texts, rows, states
-from tests.imports.test_broker_rounds import OFFSETS
+from tests.imports.importing import (
+    failed,
+    figures,
+    generation,
+    import_texts,
+    java_line,
+    preparing,
+    received,
+    rows,
+    stabilized,
+    states,
+)
 
 A, B = "app-a-11111111-2222-3333-4444-555555555555", "app-b-11111111-2222-3333-4444-666666666666"
 BROKER = (
-    broker_line(
-        "10:00:00,010",
-        f"Preparing to rebalance group g in state PreparingRebalance with old generation 0 ({OFFSETS}) "
-        f"(reason: Adding new member {A} with group instance id None; client reason: not provided)",
+    preparing(
+        "10:00:00,010", 0, f"Adding new member {A} with group instance id None; client reason: not provided"
     )
-    + broker_line("10:00:03,010", f"Stabilized group g generation 1 ({OFFSETS}) with 2 members")
-    + broker_line(
-        "10:00:03,050",
-        f"Assignment received from leader {A} for group g for generation 1. The group has 2 members, 0 of "
-        f"which "
-        "are static.",
-    )
-    + broker_line("10:05:00,000", f"Member {B} in group g has failed, removing it from the group")
-    + broker_line(
-        "10:05:00,000",
-        f"Preparing to rebalance group g in state PreparingRebalance with old generation 1 ({OFFSETS}) "
-        f"(reason: removing member {B} on heartbeat expiration)",
-    )
-    + broker_line("10:05:02,000", f"Stabilized group g generation 2 ({OFFSETS}) with 1 members")
-    + broker_line(
-        "10:05:02,030",
-        f"Assignment received from leader {A} for group g for generation 2. The group has 1 members, 0 of "
-        f"which "
-        "are static.",
-    )
+    + stabilized("10:00:03,010", 1, 2)
+    + received("10:00:03,050", 1, 2, leader=A)
+    + failed("10:05:00,000", B)
+    + preparing("10:05:00,000", 1, f"removing member {B} on heartbeat expiration")
+    + stabilized("10:05:02,000", 2, 1)
+    + received("10:05:02,030", 2, 1, leader=A)
 )
-
-
-def generation(number: int, member_id: str) -> str:
-    return f"Generation{{generationId={number}, memberId='{member_id}', protocol='range'}}"
 
 
 LEADER = [
@@ -83,8 +73,7 @@ def client_log(client: str, lines: list[tuple[str, str]], ahead: timedelta = tim
     for time, message in lines:
         said = datetime.strptime(f"2024-11-18 {time}", "%Y-%m-%d %H:%M:%S,%f") + ahead
         stamp = f"{said:%Y-%m-%d %H:%M:%S},{said.microsecond // 1000:03d}"
-        logger = "org.apache.kafka.clients.consumer.internals.ConsumerCoordinator"
-        text += f"[{stamp}] INFO [Consumer clientId={client}, groupId=g] {message} ({logger})\n"
+        text += java_line(stamp, message, client)
     return text
 
 

@@ -13,7 +13,7 @@ from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.imports.spill import SpillingSorter
 from groupstorm.trace import writer
-from tests.imports.importing import LOGS, broker_line, import_texts
+from tests.imports.importing import LOGS, import_texts, joins
 
 TEXT = "".join(path.read_text("utf-8").rstrip("\n") + "\n" for path in sorted(LOGS.glob("*.log")))
 
@@ -53,12 +53,7 @@ def test_little_of_a_group_that_was_read_stays_in_memory(
 
     def text(groups: int) -> str:
         return "".join(
-            broker_line(
-                "10:00:00,000",
-                f"Preparing to rebalance group g-{number} in state PreparingRebalance with old generation 0 "
-                f"(__consumer_offsets-1) (reason: Adding new member m-{number} with group instance id None)",
-            )
-            for number in range(groups)
+            joins("10:00:00,000", 0, f"m-{number}", group=f"g-{number}") for number in range(groups)
         )
 
     def peak(groups: int) -> int:

@@ -9,13 +9,14 @@ import pytest
 from groupstorm.imports.offsets_topic.meaning import MEMBER, MEMBER_GONE, MODERN_GONE, TARGET, TARGET_EPOCH
 from groupstorm.imports.parser import NOTED
 from groupstorm.imports.prefixes import Writer
-from groupstorm.imports.template import NUMBERS, Template
 from groupstorm.imports.templates.catalogues import (
     APPEND_REFUSED,
     BARE_BEGINNING,
     BROKER_CONFIG,
     CATALOGUES,
+    NUMBERS,
     TABLES,
+    Template,
     table,
 )
 from groupstorm.imports.timeline.classic import ClassicRounds

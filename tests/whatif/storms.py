@@ -10,11 +10,10 @@ from groupstorm.imports.lines import find_logs
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.reader import read_rows
-from groupstorm.whatif.agreement import Agreement, agreement
+from groupstorm.whatif.agreement import Agreement, agreement, replay
 from groupstorm.whatif.drafting import AS_IT_WAS, Draft, draft_of, scenario_text
 from groupstorm.whatif.facts import Reading
 from groupstorm.whatif.reading import read_run
-from groupstorm.whatif.replaying import replay
 from tools.log_printing.logs import LogKind, as_log
 
 SIZE: dict[str, Any] = {"members": 4, "partitions": 12, "phases": "aligned"}

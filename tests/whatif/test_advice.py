@@ -15,9 +15,8 @@ from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.verdicts.requirements import parse
 from groupstorm.whatif.advising import Advice, Search
-from groupstorm.whatif.changes import check_change
 from groupstorm.whatif.client_settings import LIBRARIES, lines_of
-from groupstorm.whatif.knobs import changes_of
+from groupstorm.whatif.knobs import changes_of, check_change
 from tests.storms.storms_in_memory import scenario
 
 START = {"at_ms": 0, "do": "start"}

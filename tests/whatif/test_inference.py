@@ -13,10 +13,9 @@ from groupstorm.trace.events.coordinator import GroupStateChanged
 from groupstorm.whatif import facts as signs
 from groupstorm.whatif.agreement import matches, partners_of
 from groupstorm.whatif.drafting import draft_of
-from groupstorm.whatif.facts import Reading, Sign
+from groupstorm.whatif.facts import Reading, Round, Sign
 from groupstorm.whatif.inference import infer_settings
 from groupstorm.whatif.lives import Lives, Moment, Stint, Timeouts, lives_of
-from groupstorm.whatif.rounds import Round
 from groupstorm.whatif.waves import find_waves
 
 S = 1_000_000

@@ -15,8 +15,7 @@ from groupstorm.whatif.facts import Reading
 from groupstorm.whatif.inference import infer_settings, timeouts_of
 from groupstorm.whatif.lives import lives_of
 from groupstorm.whatif.reading import read_run
-from tests.imports.importing import LOGS, broker_line, import_texts, rows
-from tests.imports.test_broker_rounds import OFFSETS
+from tests.imports.importing import LOGS, broker_line, emptied, failed, import_texts, joins, rows, stabilized
 from tests.imports.test_ends_of_members import A, B
 
 DATA = LOGS.parent / "offsets/data/__consumer_offsets-0"
@@ -103,20 +102,9 @@ def test_a_group_that_is_deleted_after_its_last_member_has_gone(tmp_path: Path) 
 def test_a_group_that_is_deleted_and_made_again_is_a_problem(tmp_path: Path) -> None:
     lines = ""
     for second, member_id in ((0, A), (40, B)):
-        begins = (
-            f"Preparing to rebalance group g in state PreparingRebalance with old generation 0 "
-            f"({OFFSETS}) (reason: Adding new member {member_id} with group instance id None)"
-        )
-        stable = f"Stabilized group g generation 1 ({OFFSETS}) with 1 members"
-        empty = f"Group g with generation 2 is now empty ({OFFSETS})"
-        dead = "Group g transitioned to Dead in generation 2"
-        for at_s, message in (
-            (second, begins),
-            (second + 1, stable),
-            (second + 9, empty),
-            (second + 15, dead),
-        ):
-            lines += broker_line(f"10:00:{at_s:02},000", message)
+        at = [f"10:00:{second + more:02},000" for more in (0, 1, 9, 15)]
+        lines += joins(at[0], 0, member_id) + stabilized(at[1], 1, 1) + emptied(at[2], 2)
+        lines += broker_line(at[3], "Group g transitioned to Dead in generation 2")
     import_texts(tmp_path, {"server.log": lines})
     (problem,) = read_run(tmp_path / "out", "g").problems
     place = f"at 15.0 s: {tmp_path / 'server.log'}:4"
@@ -125,17 +113,9 @@ def test_a_group_that_is_deleted_and_made_again_is_a_problem(tmp_path: Path) -> 
 
 def test_a_time_without_members_counts_if_somebody_comes_back(tmp_path: Path) -> None:
     """Two processes, one after the other, and 30 s in between."""
-    lines = ""
-    for second, generation, member_id in ((0, 0, A), (40, 2, B)):
-        begins = (
-            f"Preparing to rebalance group g in state PreparingRebalance with old generation {generation} "
-            f"({OFFSETS}) (reason: Adding new member {member_id} with group instance id None)"
-        )
-        stable = f"Stabilized group g generation {generation + 1} ({OFFSETS}) with 1 members"
-        empty = f"Group g with generation {generation + 2} is now empty ({OFFSETS})"
-        for at_s, message in ((second, begins), (second + 1, stable), (second + 10, empty)):
-            lines += broker_line(f"10:00:{at_s:02},000", message)
-    lines += broker_line("10:00:59,000", "Member x in group h has failed, removing it from the group")
+    lines = joins("10:00:00,000", 0, A) + stabilized("10:00:01,000", 1, 1) + emptied("10:00:10,000", 2)
+    lines += joins("10:00:40,000", 2, B) + stabilized("10:00:41,000", 3, 1) + emptied("10:00:50,000", 4)
+    lines += failed("10:00:59,000", "x", group="h")
     import_texts(tmp_path, {"server.log": lines})
     reading = read_run(tmp_path / "out", "g")
     assert reading.ended_us == 50_000_000

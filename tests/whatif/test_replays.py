@@ -13,10 +13,9 @@ from groupstorm.imports.lines import find_logs
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.files import load, parse
 from groupstorm.trace.reader import read_rows
-from groupstorm.whatif.agreement import Agreement
+from groupstorm.whatif.agreement import Agreement, replay
 from groupstorm.whatif.drafting import Draft, draft_of, scenario_text
 from groupstorm.whatif.reading import read_run
-from groupstorm.whatif.replaying import replay
 from tests.soaking import one_in
 from tests.whatif.storms import KNOWN, SIZE, as_logs, drafted, replayed, storm
 from tools.log_printing.logs import LogKind, as_log

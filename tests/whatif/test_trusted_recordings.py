@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pytest
 
-from groupstorm.whatif.agreement import agreement
+from groupstorm.whatif.agreement import agreement, replay
 from groupstorm.whatif.drafting import AS_IT_WAS, draft_of, scenario_text
 from groupstorm.whatif.facts import Reading
 from groupstorm.whatif.inference import (
@@ -25,7 +25,6 @@ from groupstorm.whatif.inference import (
     SESSION,
 )
 from groupstorm.whatif.reading import read_run
-from groupstorm.whatif.replaying import replay
 from tests.generated_pages import check_section
 from tests.imports.real_logs import BOTH, Recording, imported, recorded, recordings
 from tests.imports.recording.releases import (

@@ -40,7 +40,10 @@ class PrintedBroker:
             waiting.clear()
             states = (row.get("state"), row.get("previous_state"))
             if row["event"] == "group_state_changed" and _CLASSIC_STATES.isdisjoint(states):
-                continue  # consumer groups do not log their state
+                # they do not log their state; a streams group that begins has no row of its first epoch
+                if row["state"] == "Assigning" and row["generation"] != self._consumer.group_epoch:
+                    yield from self._lines({**row, "event": "group_epoch_bumped"}, True)
+                continue
             yield from self._lines(row, of_consumer_group)
         for one in waiting:
             yield from self._lines(one, False)

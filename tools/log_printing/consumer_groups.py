@@ -22,6 +22,8 @@ class PrintedConsumerGroups:
     """Remembers what lines repeat of earlier rows: epochs, settings."""
 
     def __init__(self) -> None:
+        #: The last epoch of the group that a line says.
+        self.group_epoch = -1
         self._settings = dict(_DEFAULTS)
         self._epochs: dict[str, int] = {}
         self._instances: dict[str, str] = {}
@@ -76,6 +78,7 @@ class PrintedConsumerGroups:
         return f"Member {member_id} fenced from the group because {reason}."
 
     def bumped(self, row: Row) -> str:
+        self.group_epoch = row["generation"]
         return f"Bumped group epoch to {row['generation']} with metadata hash 0."
 
     def targets(self, row: Row) -> str:

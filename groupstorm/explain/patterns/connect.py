@@ -7,9 +7,9 @@ from collections import Counter
 
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import History
-from groupstorm.explain.patterns.polls import poll_timeouts
 from groupstorm.explain.patterns.refused import NAMED_MAX, TRIED_MIN
 from groupstorm.explain.patterns.selecting import SECOND_US, begins_after, unique
+from groupstorm.explain.patterns.waiting import poll_timeouts
 from groupstorm.wording import counted, listed, seconds
 
 

@@ -9,12 +9,16 @@ from typing import Final, NamedTuple
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import OF_COORDINATOR, History, Incident
 from groupstorm.explain.patterns.membership import fenced_instances
-from groupstorm.explain.patterns.restarts import PLANNED, Restart, away_most, find_restarts, find_stop
 from groupstorm.explain.patterns.selecting import (
     AFTER_US,
+    PLANNED,
     SECOND_US,
+    Restart,
     away,
+    away_most,
     begun_by,
+    find_restarts,
+    find_stop,
     under_way,
     unique,
     with_changes,

@@ -8,12 +8,17 @@ from typing import Final
 
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import COORDINATOR_KINDS, History, Incident
-from groupstorm.explain.incidents import COORDINATOR_ERRORS
+from groupstorm.explain.incidents import COORDINATOR_ERRORS, REBALANCING
 from groupstorm.explain.patterns.refused import NAMED_MAX, TRIED_MIN
-from groupstorm.explain.patterns.restarts import FORMING_US
-from groupstorm.explain.patterns.selecting import AFTER_US, SECOND_US, begins_after, under_way, unique
+from groupstorm.explain.patterns.selecting import (
+    AFTER_US,
+    FORMING_US,
+    SECOND_US,
+    begins_after,
+    under_way,
+    unique,
+)
 from groupstorm.explain.patterns.sessions import ended_by_itself
-from groupstorm.explain.refusals import REBALANCING
 from groupstorm.history.reasons import SLOW_US
 from groupstorm.history.rebalances import Round
 from groupstorm.trace.events.group_states import Cause

@@ -8,18 +8,18 @@ from typing import Final
 
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import History, Incident
-from groupstorm.explain.incidents import ZOMBIE_ERRORS
-from groupstorm.explain.patterns.restarts import Restart, find_restarts
+from groupstorm.explain.incidents import COMMIT, HEARTBEAT, TIMED_OUT, ZOMBIE_ERRORS
 from groupstorm.explain.patterns.selecting import (
     AFTER_US,
     SECOND_US,
+    Restart,
     away,
     begun_by,
     concerned,
+    find_restarts,
     unique,
     with_changes,
 )
-from groupstorm.explain.refusals import COMMIT, HEARTBEAT, TIMED_OUT
 from groupstorm.history.rebalances import REPLACED, Absence, ChangeKind, Rebalance
 from groupstorm.wording import counted, listed, seconds
 

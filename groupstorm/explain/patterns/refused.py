@@ -7,9 +7,18 @@ from typing import Final
 
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import History
-from groupstorm.explain.incidents import COORDINATOR_ERRORS, FENCED, INCONSISTENT, UNRELEASED
+from groupstorm.explain.incidents import (
+    COMMIT,
+    COORDINATOR_ERRORS,
+    FENCED,
+    HEARTBEAT,
+    INCONSISTENT,
+    JOIN,
+    REBALANCING,
+    UNRELEASED,
+    Refusal,
+)
 from groupstorm.explain.patterns.selecting import unique
-from groupstorm.explain.refusals import COMMIT, HEARTBEAT, JOIN, REBALANCING, Refusal
 from groupstorm.history.reasons import SLOW_US
 from groupstorm.wording import counted, listed
 

@@ -1,12 +1,16 @@
-"""Which rebalances and absences belong to members and times: what the rules share."""
+"""The rebalances, absences and restarts that belong to members and times: what the rules share.
+
+Members that went and came back, or were replaced, are the raw material of deployments, waves and scaling.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 from groupstorm.explain.history import History
-from groupstorm.history.rebalances import Absence, Change, Rebalance, Row
+from groupstorm.history.rebalances import REPLACED, Absence, Change, ChangeKind, Rebalance, Row
+from groupstorm.trace.events.group_states import Cause
 
 SECOND_US: Final = 1_000_000
 #: So long after what caused it a rebalance still belongs to it: a member comes back, and is told to rejoin.
@@ -62,3 +66,168 @@ def unique(names: Iterable[str]) -> tuple[str, ...]:
 def alive_rows(changes: Sequence[Change]) -> list[Row]:
     """For each member that went: its last row before, and the row that says that it went."""
     return [row for one in changes for row in (one.alive, one.row) if row is not None]
+
+
+#: A process that stops is back under its name so soon: Kubernetes' restarts take seconds to minutes.
+BACK_US: Final = 600_000_000
+#: A process of another name comes so close to one that stops, before (max_surge) or after it.
+REPLACEMENT_US: Final = 60_000_000
+
+#: The group still forms if the next member comes so soon after the last rebalance was over.
+FORMING_US: Final = 30_000_000
+
+#: Causes of removal that a process gives itself by stopping in order.
+PLANNED: Final = frozenset({"left", REPLACED})
+
+
+class Restart(NamedTuple):
+    """``went`` and ``came``: a process stopped, and this one took its place."""
+
+    went: Change
+    came: Change
+
+    @property
+    def down_us(self) -> int:
+        """When the process stopped, as far as the trace knows: a static member says nothing to the
+        coordinator."""
+        if self.went.cause == REPLACED and self.went.alive is not None:
+            return int(self.went.alive["time_us"])
+        return self.went.time_us
+
+    @property
+    def up_us(self) -> int:
+        return self.came.time_us
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((self.went.member, self.came.member)))
+
+
+def find_stop(history: History) -> list[Change]:
+    """The departures with which somebody stopped the group: the last ones, as far as they were in order and
+    each within a minute of the next; the group is empty when the trace ends, and nobody has come since. Empty
+    if that is not so.
+
+    A static member does not say that it leaves: it was closed, and its session expired.
+    """
+    came = history.came()
+    if not history.is_empty or not came:
+        return []
+    found: list[Change] = []
+    late = {one.time_us for one in history.of_kind("poll-timeout-told")}
+    for one in reversed(history.went()):
+        in_order = one.cause == Cause.LEFT or (one.cause == Cause.SESSION_EXPIRED and one.is_closed)
+        is_earlier = bool(found) and found[-1].time_us - one.time_us > REPLACEMENT_US
+        if one.time_us <= came[-1].time_us or one.time_us in late or is_earlier or not in_order:
+            break
+        found.append(one)
+    return found[::-1]
+
+
+def find_restarts(history: History) -> list[Restart]:
+    """Pair every departure with the arrival that replaces it: of the same name, else of the nearest new
+    name. Nobody else is replaced by a name that was in the group before, or that came when the group
+    formed; and nobody is who stopped with the group."""
+    came = history.came()
+    stop = {one.row["seq"] for one in find_stop(history)}
+    taken: set[int] = set()
+    formed_us, former = _formed_us(history), _former(history)
+    bound = {
+        number for number, one in enumerate(came) if one.time_us <= formed_us or one.row["seq"] in former
+    }
+    restarts: list[Restart] = []
+    alone: list[Change] = []
+    by_name: dict[str, list[int]] = {}
+    for number, change in enumerate(came):
+        by_name.setdefault(change.member, []).append(number)
+    for went in history.went():
+        if went.row["seq"] in stop:
+            continue
+        same = _same_name(went, came, by_name.get(went.member, ()), taken)
+        if same is None:
+            alone.append(went)
+        else:
+            taken.add(same)
+            restarts.append(Restart(went, came[same]))
+    first = 0
+    for went in alone:
+        while first < len(came) and came[first].time_us < went.time_us - REPLACEMENT_US:
+            first += 1
+        other = _other_name(went, came, first, bound | taken)
+        if other is not None:
+            taken.add(other)
+            restarts.append(Restart(went, came[other]))
+    return sorted(restarts, key=lambda one: one.down_us)
+
+
+def _formed_us(history: History) -> int:
+    """When the group had formed, if the history begins with the empty group: the end of its first rebalances,
+    in which members only came."""
+    formed_us = history.from_us
+    if not history.began_empty:
+        return formed_us
+    for one in history.rebalances:
+        came = all(change.kind is ChangeKind.CAME for change in one.changes)
+        if one.ended_us is None or not came or one.begun_us - formed_us > FORMING_US:
+            break
+        formed_us = one.ended_us
+    return formed_us
+
+
+def _former(history: History) -> set[int]:
+    """The rows with which members came that had been in the group under the same name."""
+    gone: set[str] = set()
+    found: set[int] = set()
+    for one in history.changes:
+        if one.kind is ChangeKind.WENT:
+            gone.add(one.member)
+        elif one.member in gone:
+            found.add(one.row["seq"])
+    return found
+
+
+def _same_name(went: Change, came: Sequence[Change], numbers: Sequence[int], taken: set[int]) -> int | None:
+    own_us = max(
+        (
+            came[number].time_us
+            for number in numbers
+            if came[number].member_id == went.member_id and came[number].time_us <= went.time_us
+        ),
+        default=-1,
+    )
+    for number in numbers:
+        change = came[number]
+        if number in taken or (change.time_us <= own_us and went.cause != REPLACED):
+            continue
+        same_row = went.cause == REPLACED and change.row is went.row
+        if same_row or (
+            went.cause != REPLACED and -REPLACEMENT_US <= change.time_us - went.time_us <= BACK_US
+        ):
+            return number
+    return None
+
+
+def _other_name(went: Change, came: Sequence[Change], first: int, taken: set[int]) -> int | None:
+    """The nearest arrival of another name around a departure."""
+    best: int | None = None
+    for number in range(first, len(came)):
+        distance = came[number].time_us - went.time_us
+        if distance > REPLACEMENT_US:
+            break
+        if number in taken or came[number].member == went.member:
+            continue
+        if best is None or abs(distance) < abs(came[best].time_us - went.time_us):
+            best = number
+    return best
+
+
+def away_most(restarts: Sequence[Restart]) -> int:
+    """The largest number of processes that were away at one instant."""
+    steps = sorted(
+        step for one in restarts if one.up_us > one.down_us for step in ((one.down_us, 1), (one.up_us, -1))
+    )
+    most = now = 0
+    for _, step in steps:
+        now += step
+        most = max(most, now)
+    return most

@@ -8,13 +8,13 @@ from typing import Final
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import History
 from groupstorm.explain.incidents import COORDINATOR_ERRORS, ZOMBIE_ERRORS
-from groupstorm.explain.patterns.restarts import find_stop
 from groupstorm.explain.patterns.selecting import (
     AFTER_US,
     SECOND_US,
     alive_rows,
     away,
     begun_by,
+    find_stop,
     unique,
     with_changes,
 )
@@ -67,11 +67,8 @@ def session_expired(history: History) -> Match | None:
         answers = [one for one in history.refusals if one.member in silent.members]
         answers = [one for one in answers if one.error in ZOMBIE_ERRORS | COORDINATOR_ERRORS]
         silent.sentence += "".join(f" {one.member} was answered {one.error}." for one in answers[:_NAMED_MAX])
-        silent.unknown = (
-            ""
-            if answers
-            else "whether the coordinator removed them, or was itself out of reach: add the broker's log"
-        )
+        why = "whether the coordinator removed them, or was itself out of reach: add the broker's log"
+        silent.unknown = "" if answers else why
     return silent
 
 
@@ -118,7 +115,7 @@ def _told(history: History, kind: str) -> Match | None:
 def static_session_too_short(history: History) -> Match | None:
     """A static member's session expired, and the same group.instance.id came back within three minutes:
     the restart took longer than session.timeout.ms, so static membership saved nothing."""
-    gone = [one for one in _expired(history) if one.instance is not None and _is_back(history, one)]
+    gone = [one for one in _expired(history) if one.instance is not None and _return(history, one)]
     if not gone:
         return None
     match = _match(history, gone, "came back under the same group.instance.id later")
@@ -131,12 +128,9 @@ def static_orphan(history: History) -> Match | None:
     """A static member's session expired, and its group.instance.id did not come back within three minutes:
     it was scaled in, or its successor has another id (pods of a Deployment), or it died. A static
     member does not leave when it stops, so its partitions wait for the whole session."""
-    gone = [one for one in _expired(history) if one.instance is not None and not _is_back(history, one)]
-    return (
-        _match(history, gone, "did not come back under the same group.instance.id within three minutes")
-        if gone
-        else None
-    )
+    gone = [one for one in _expired(history) if one.instance is not None and not _return(history, one)]
+    what = "did not come back under the same group.instance.id within three minutes"
+    return _match(history, gone, what) if gone else None
 
 
 def _expired(history: History) -> list[Change]:
@@ -161,10 +155,6 @@ def ended_by_itself(history: History, rebalance: Rebalance, time_us: int) -> boo
     )
 
 
-def _is_back(history: History, gone: Change) -> bool:
-    return _return(history, gone) is not None
-
-
 def _return(history: History, gone: Change) -> Change | None:
     """The member that came back with the same group.instance.id after its session had expired."""
     for one in history.changes:
@@ -183,14 +173,8 @@ def _match(history: History, gone: Sequence[Change], what: str) -> Match:
         for one in gone
         for absence in away(history, {one.member}, _silent_from_us(history, one), one.time_us + AFTER_US)
     ]
-    return Match(
-        " ".join(sentences),
-        members,
-        with_changes(history, gone),
-        absences,
-        alive_rows(gone),
-        _unknown(history, gone),
-    )
+    rebalances, rows = with_changes(history, gone), alive_rows(gone)
+    return Match(" ".join(sentences), members, rebalances, absences, rows, _unknown(history, gone))
 
 
 def _silent_from_us(history: History, gone: Change) -> int:

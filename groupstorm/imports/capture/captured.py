@@ -1,19 +1,32 @@
-"""Sources of an import that a capture has seen."""
+"""Sources of an import that a capture has seen, and the reader of the partition of `__consumer_offsets` that
+has a group, from its end on, as no member of a group."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.broker.log.batches import LENGTH_END, parse_stored
+from groupstorm.clients.wire.cluster import ClusterClient
+from groupstorm.clients.wire.logs import (
+    FETCH,
+    FetchSizes,
+    OffsetReset,
+    ask_leader,
+    fetch_request,
+)
+from groupstorm.clients.wire.positions import Position
+from groupstorm.coordinator.errors import Error
 from groupstorm.imports.groups_command import DESCRIBED, LOG_ENDS
 from groupstorm.imports.lines import Log
-from groupstorm.imports.observation import Observation
-from groupstorm.imports.offsets_topic.meaning import CURRENT
-from groupstorm.imports.offsets_topic.observer import RecordObserver
+from groupstorm.imports.observation import Observation, topics_in
+from groupstorm.imports.offsets_topic.meaning import CURRENT, RecordObserver
+from groupstorm.imports.offsets_topic.segments import UnreadableBatch, take_batch
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.source import LogSource
 from groupstorm.imports.spill import SpillingSorter
-from groupstorm.imports.topic_ids import topics_in
+from groupstorm.javahash import signed, string_hash
 
 
 class _Captured(LogSource):
@@ -93,3 +106,100 @@ class CapturedRecords(_Captured):
             if one.kind == CURRENT:
                 self.assigned_topics |= topics_in(one)
         self.keep(observations)
+
+
+TOPIC: Final = "__consumer_offsets"
+#: A fetch waits so long for a record.
+WAIT_MS: Final = 500
+_SIZES: Final = FetchSizes(1, 16 << 20, WAIT_MS, 16 << 20)
+_INT_MIN: Final = -(1 << 31)
+
+
+class NotReadable(Exception):
+    """The cluster does not let the offsets topic be read; the message says why."""
+
+
+def partition_of(group: str, partitions: int) -> int:
+    """Where the coordinator of a group writes (GroupCoordinatorService.partitionFor, Utils.abs)."""
+    number = signed(string_hash(group))
+    return (0 if number == _INT_MIN else abs(number)) % partitions
+
+
+async def partitions_of_topic(cluster: ClusterClient) -> int:
+    """Return the number of the topic's partitions. Raises NotReadable and ConnectionLost."""
+    await cluster.refresh((TOPIC,))
+    count = cluster.topics.get(TOPIC, 0)
+    if not count:
+        raise NotReadable(f"{TOPIC} is not there, or the user may not describe it")
+    return count
+
+
+class OffsetsTail:
+    """Follows one partition. ``source`` takes the records."""
+
+    def __init__(self, cluster: ClusterClient, partition: int, source: CapturedRecords) -> None:
+        self._cluster = cluster
+        self._partition = TopicPartition(TOPIC, partition)
+        self._source = source
+        self._offset = 0
+
+    async def open(self) -> None:
+        """Begin at the end. Raises NotReadable and ConnectionLost."""
+        asked = {self._partition: int(OffsetReset.LATEST)}
+        timeout_ms = self._cluster.request_timeout_ms
+        (found,) = await ask_leader(self._cluster, await self._leader(), asked, True, timeout_ms)
+        self._check(found.error)
+        self._offset = found.offset
+
+    async def read(self) -> int:
+        """Wait for records, and read them: how many. Raises NotReadable and ConnectionLost."""
+        before = self._source.lines
+        plan = {self._partition: Position(self._offset)}
+        node_id, timeout_ms = await self._leader(), self._cluster.request_timeout_ms
+        build = fetch_request(self._cluster, plan, _SIZES, read_committed=True)
+        response = await self._cluster.ask_node(node_id, FETCH, build, timeout_ms)
+        (found,) = response.responses[0].partitions
+        error = Error(found.error_code)
+        if error in (Error.NOT_LEADER_OR_FOLLOWER, Error.FENCED_LEADER_EPOCH, Error.UNKNOWN_LEADER_EPOCH):
+            await self._cluster.refresh((TOPIC,))
+            return 0
+        self._check(error)
+        self._take(bytes(found.records or b""))
+        self._source.keep_ready()
+        return self._source.lines - before
+
+    async def _leader(self) -> int:
+        leader = self._cluster.leader(self._partition)
+        if leader is None:
+            await self._cluster.refresh((TOPIC,))
+            leader = self._cluster.leader(self._partition)
+        if leader is None:
+            raise NotReadable(f"{self._partition} has no leader")
+        return leader.node_id
+
+    def _check(self, error: Error) -> None:
+        if error is not Error.NONE:
+            raise NotReadable(f"{self._partition}: {error.name}")
+
+    def _take(self, data: bytes) -> None:
+        """Whole batches; a fetch may end in the middle of one, and begin before the position."""
+        at = 0
+        while (batch := parse_stored(data[at : at + _size(data, at)])) is not None:
+            at += len(batch.data)
+            next_offset = batch.last_offset + 1
+            if next_offset <= self._offset:
+                continue
+            self._offset = next_offset
+            try:
+                take_batch(batch, self._source, self._source.observer)
+            except UnreadableBatch as problem:
+                self._source.damage.append(
+                    f"{self._partition}: the batch at offset {batch.base_offset}: {problem}"
+                )
+
+
+def _size(data: bytes, at: int) -> int:
+    """Return the size that the batch at ``at`` announces; 0 if its length is not there."""
+    if at + LENGTH_END > len(data):
+        return 0
+    return LENGTH_END + max(0, int.from_bytes(data[at + 8 : at + LENGTH_END], "big", signed=True))

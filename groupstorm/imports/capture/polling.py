@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from groupstorm.assignors.userdata import TopicPartition, UserDataError
 from groupstorm.assignors.userdata.consumer_protocol import decode_assignment
 from groupstorm.clients.wire.admin import committed_offsets, describe_consumer_group, describe_group
 from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.clients.wire.logs import LIST_OFFSETS, OffsetReset, list_offsets
+from groupstorm.clients.wire.logs import OffsetReset, ask_leader, by_leader
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import DescribedMember
 from groupstorm.problems import InputError
@@ -28,8 +28,8 @@ class GroupPoll:
         self._cluster = cluster
         self._group = group
         self._knows_consumer_groups = True
-        #: The partitions that members had or that had committed offsets, when the group was asked last.
-        self.partitions: set[str] = set()
+        #: The partitions that members had or that had committed offsets, when the group was asked.
+        self._partitions: set[str] = set()
 
     async def ask(self) -> dict[str, Any]:
         """Raises ConnectionLost, and InputError if the cluster refuses."""
@@ -40,14 +40,23 @@ class GroupPoll:
         fields["committed"] = {
             partition: offset for partition, offset in committed.items() if offset != _NONE_COMMITTED
         }
-        self.partitions.update(fields["committed"])
+        self._partitions.update(fields["committed"])
         for member in fields["members"]:
-            self.partitions.update(member["partitions"] or ())
+            self._partitions.update(member["partitions"] or ())
         return fields
 
     async def log_ends(self) -> dict[str, int]:
-        """Where the logs of the group's partitions end. Raises ConnectionLost."""
-        return await log_ends(self._cluster, self.partitions)
+        """Partition, as Kafka prints it -> end of its log, of the group's partitions; without those that no
+        leader tells. Raises ConnectionLost."""
+        cluster, topics = self._cluster, (name.rpartition("-") for name in sorted(self._partitions))
+        partitions = [TopicPartition(topic, int(number)) for topic, _, number in topics]
+        if any(cluster.leader(partition) is None for partition in partitions):
+            await cluster.refresh({partition.topic for partition in partitions})
+        ends: dict[str, int] = {}
+        for node_id, asked in by_leader(cluster, dict.fromkeys(partitions, int(OffsetReset.LATEST))).items():
+            listed = await ask_leader(cluster, node_id, asked, False, cluster.request_timeout_ms)
+            ends |= {str(partition): offset for partition, error, offset, _ in listed if error is Error.NONE}
+        return ends
 
     async def _consumer_group(self) -> dict[str, Any] | None:
         """None for a group of another kind, and for a broker that has none of this kind."""
@@ -117,34 +126,3 @@ def _assigned(member: DescribedMember, protocol_type: str) -> list[str] | None:
         return [str(partition) for partition in decode_assignment(member.assignment).partitions]
     except UserDataError:
         return None
-
-
-async def log_ends(cluster: ClusterClient, names: Collection[str]) -> dict[str, int]:
-    """Partition, as Kafka prints it -> end of its log; without those that no leader tells.
-
-    Raises ConnectionLost.
-    """
-    partitions = [_partition(name) for name in sorted(names)]
-    if any(cluster.leader(partition) is None for partition in partitions):
-        await cluster.refresh({partition.topic for partition in partitions})
-    led: dict[int, list[TopicPartition]] = {}
-    for partition in partitions:
-        leader = cluster.leader(partition)
-        if leader is not None:
-            led.setdefault(leader.node_id, []).append(partition)
-    ends: dict[str, int] = {}
-    for node_id, asked in led.items():
-        build = list_offsets(cluster, dict.fromkeys(asked, int(OffsetReset.LATEST)), read_committed=False)
-        response = await cluster.ask_node(node_id, LIST_OFFSETS, build, cluster.request_timeout_ms)
-        ends |= {
-            f"{topic.name}-{partition.partition_index}": partition.offset
-            for topic in response.topics
-            for partition in topic.partitions
-            if Error(partition.error_code) is Error.NONE
-        }
-    return ends
-
-
-def _partition(name: str) -> TopicPartition:
-    topic, _, number = name.rpartition("-")
-    return TopicPartition(topic, int(number))

@@ -14,11 +14,18 @@ from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity
 from groupstorm.held_signals import heeded_stop_signals
-from groupstorm.imports.capture.captured import CapturedAnswers, CapturedRecords
+from groupstorm.imports.capture.captured import (
+    TOPIC,
+    CapturedAnswers,
+    CapturedRecords,
+    NotReadable,
+    OffsetsTail,
+    partition_of,
+    partitions_of_topic,
+)
 from groupstorm.imports.capture.polling import GroupPoll
-from groupstorm.imports.capture.tail import TOPIC, NotReadable, OffsetsTail, partition_of, partitions_of_topic
+from groupstorm.imports.observation import topic_id
 from groupstorm.imports.source import LogSource
-from groupstorm.imports.topic_ids import topic_id
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint
 

@@ -1,19 +1,82 @@
-"""Reads the segment files of a partition of `__consumer_offsets`."""
+"""Record batches of `__consumer_offsets`, as a fetch or a segment file has them; the reader of segments."""
 
 from __future__ import annotations
 
 import re
+import zlib
 from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, ClassVar, Final
 
-from groupstorm.broker.log.batches import HEADER_BYTES, LENGTH_END, parse_stored
+from groupstorm.broker.log.batches import HEADER_BYTES, LENGTH_END, Batch, parse_stored
+from groupstorm.broker.log.records import keyed_records
 from groupstorm.imports.lines import Log
 from groupstorm.imports.observation import Observation
-from groupstorm.imports.offsets_topic.batch import BatchReader, UnreadableBatch
-from groupstorm.imports.offsets_topic.observer import RecordObserver
+from groupstorm.imports.offsets_topic.meaning import RecordObserver
+from groupstorm.imports.offsets_topic.schemas import WrittenRecord, read_key, read_value
 from groupstorm.imports.source import LogSource
+from groupstorm.problems import InputError
+from groupstorm.protocol.codec import CodecError
+
+_UNCOMPRESSED: Final = 0
+#: Kafka's numbers of the compressions, and the function of `aiokafka.codec` that reads each.
+_DECODERS: Final = {1: "gzip_decode", 2: "snappy_decode", 3: "lz4_decode", 4: "zstd_decode"}
+
+
+class UnreadableBatch(Exception):
+    """The records of a batch whose checksum is right cannot be read."""
+
+
+def take_batch(batch: Batch, source: LogSource, observer: RecordObserver) -> None:
+    """Give all records of a batch to the observer of the source. Raises UnreadableBatch, and InputError
+    without the library for their compression."""
+    if batch.is_control:
+        observer.end_transaction(batch.producer_id, batch.is_commit_marker, batch.max_timestamp_ms)
+        return
+    transaction = batch.producer_id if batch.is_transactional else None
+    unpacked = _unpacked(batch.data[HEADER_BYTES:], batch.compression)
+    try:
+        found = [*keyed_records(batch.data, unpacked)]
+    except ValueError as problem:
+        raise UnreadableBatch(str(problem)) from problem
+    for one in found:
+        source.lines += 1
+        try:
+            record = _written(one.key or b"", one.value)
+        except CodecError as problem:
+            source.count_not_understood(str(problem), str(problem)[:80])
+            continue
+        observer.take(
+            record._replace(time_ms=one.timestamp_ms), batch.base_offset + one.offset_delta, transaction
+        )
+
+
+def _written(key: bytes, value: bytes | None) -> WrittenRecord:
+    key_type, fields = read_key(key)
+    if fields is None:
+        return WrittenRecord(key_type, {}, None)
+    return WrittenRecord(key_type, fields, None if value is None else read_value(key_type, value))
+
+
+def _unpacked(records: bytes, compression: int) -> bytes:
+    """Raises UnreadableBatch for bytes that are not of that compression."""
+    if compression == _UNCOMPRESSED:
+        return records
+    name = _DECODERS.get(compression)
+    if name is None:
+        raise UnreadableBatch(f"compression {compression} does not exist")
+    try:
+        from aiokafka import codec
+    except ImportError as missing:
+        raise InputError(
+            "compressed records are read with aiokafka, which is not installed: pip install groupstorm[kafka]"
+        ) from missing
+    try:
+        return bytes(getattr(codec, name)(records))
+    except (RuntimeError, ValueError, OSError, EOFError, zlib.error) as problem:
+        raise UnreadableBatch(f"{name.removesuffix('_decode')}: {problem}") from problem
+
 
 #: No broker writes longer batches: message.max.bytes has 31 bits, and segments of this topic have 100 MB.
 _BATCH_MAX: Final = 1 << 30
@@ -32,7 +95,6 @@ class OffsetsSegments(LogSource):
     def __init__(self, log: Log, number: int) -> None:
         super().__init__(log, number)
         self._observer = RecordObserver(self)
-        self._batches = BatchReader(self, self._observer)
         self._names: list[str] = []
         self._bases: list[int] = []
 
@@ -76,7 +138,7 @@ class OffsetsSegments(LogSource):
                 left_out.setdefault("has a wrong checksum", []).append(offset)
                 continue
             try:
-                self._batches.take(parsed, parsed.base_offset)
+                take_batch(parsed, self, self._observer)
             except UnreadableBatch as problem:
                 left_out.setdefault(f"cannot be read ({problem})", []).append(offset)
             yield from self._observer.ready()

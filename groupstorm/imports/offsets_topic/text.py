@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from groupstorm.imports.details import DESCRIBED_MEMBER, optional
 from groupstorm.imports.lines import Log
 from groupstorm.imports.observation import Observation
-from groupstorm.imports.offsets_topic.meaning import NotUnderstood
-from groupstorm.imports.offsets_topic.observer import RecordObserver
+from groupstorm.imports.offsets_topic.meaning import NotUnderstood, RecordObserver
 from groupstorm.imports.offsets_topic.schemas import KeyType, WrittenRecord
 from groupstorm.imports.source import LogSource
 
@@ -47,41 +46,12 @@ _CONSOLE_GROUP = re.compile(
 )
 
 
-class DumpedBatch(NamedTuple):
-    """The line in front of a batch's records: its producer, if the batch belongs to a transaction."""
-
-    transaction: int | None
-
-
-class DumpedRecord(NamedTuple):
-    """A line of kafka-dump-log. ``record`` None: it marks the end of a transaction, which ``commits``."""
-
-    time_ms: int | None
-    record: WrittenRecord | None
-    commits: bool = False
-
-
-def dumped_line(text: str) -> DumpedBatch | DumpedRecord | None:
-    """A line of kafka-dump-log; None for any other. Raises NotUnderstood."""
-    batch = _BATCH.match(text)
-    if batch is not None:
-        return DumpedBatch(int(batch["producer_id"]) if batch["transactional"] == "true" else None)
-    found = _RECORD.match(text)
-    if found is None:
-        return None
-    time_ms = None if found["time_ms"].startswith("-") else int(found["time_ms"])
-    if found["marker"] is not None:
-        return DumpedRecord(time_ms, None, found["marker"] == "COMMIT")
-    record = _dumped(found["key"], found["value"].strip())
-    return DumpedRecord(time_ms, record._replace(time_ms=time_ms))
-
-
 def _dumped(key: str, value: str) -> WrittenRecord:
     if key.startswith("{"):
         parsed = _json(key)
         if isinstance(parsed.get("metadata"), str):  # Kafka 1.1 to 2.3
             return _old_group(parsed["metadata"], value)
-        return of_json(parsed, None if value in _NOTHING else _json(value))
+        return _of_json(parsed, None if value in _NOTHING else _json(value))
     if key.startswith("group_metadata::group="):
         return _old_group(key.removeprefix("group_metadata::group="), value)
     found = _OFFSET_KEY.fullmatch(key) or _OLD_OFFSET_KEY.fullmatch(key)
@@ -95,7 +65,7 @@ def _dumped(key: str, value: str) -> WrittenRecord:
     )
 
 
-def of_json(key: Mapping[str, Any], value: Mapping[str, Any] | None) -> WrittenRecord:
+def _of_json(key: Mapping[str, Any], value: Mapping[str, Any] | None) -> WrittenRecord:
     """A key and a value as ``{"type": 2, "data": {...}}`` and ``{"version": 3, "data": {...}}``.
 
     Kafka 3.9's console formatters name a key's type as its version. Raises NotUnderstood.
@@ -173,22 +143,6 @@ def _console_group(found: re.Match[str]) -> WrittenRecord:
     return WrittenRecord(KeyType.GROUP_METADATA, {"group": found["group"]}, data)
 
 
-#: How a line of kafka-console-consumer looks, and what it says.
-_CONSOLE: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], WrittenRecord]], ...]] = (
-    (_CONSOLE_OFFSET, _console_offset),
-    (_CONSOLE_GROUP, _console_group),
-)
-
-
-def console_line(text: str) -> WrittenRecord | None:
-    """A line of kafka-console-consumer with a formatter of Kafka 0.9 to 3.8; None for any other."""
-    for pattern, read in _CONSOLE:
-        found = pattern.fullmatch(text)
-        if found is not None:
-            return read(found)
-    return None
-
-
 #: The beginning of an object of kafka-console-consumer.
 _OBJECT: Final = '{"key":'
 #: A longer object is given up: one record holds a whole group, and has 100 MB at most.
@@ -218,21 +172,27 @@ class OffsetsDump(LogSource):
             self._objects(raw)
             return
         text = raw.rstrip("\r\n")
+        batch, found = _BATCH.match(text), _RECORD.match(text)
+        if batch is not None:
+            self._transaction = int(batch["producer_id"]) if batch["transactional"] == "true" else None
+        elif found is not None:
+            self._dumped(found, text)
+        elif (console := _CONSOLE_OFFSET.fullmatch(text)) is not None:
+            self._observer.take(_console_offset(console), self.lines)
+        elif (console := _CONSOLE_GROUP.fullmatch(text)) is not None:
+            self._observer.take(_console_group(console), self.lines)
+
+    def _dumped(self, found: re.Match[str], text: str) -> None:
+        """Take a line of kafka-dump-log: a record, or the end of a transaction."""
+        time_ms = None if found["time_ms"].startswith("-") else int(found["time_ms"])
         try:
-            dumped = dumped_line(text)
+            if found["marker"] is None:
+                record = _dumped(found["key"], found["value"].strip())
+                self._observer.take(record._replace(time_ms=time_ms), self.lines, self._transaction)
+            elif self._transaction is not None:
+                self._observer.end_transaction(self._transaction, found["marker"] == "COMMIT", time_ms)
         except NotUnderstood as problem:
             self.count_not_understood(text, str(problem)[:80])
-            return
-        if isinstance(dumped, DumpedBatch):
-            self._transaction = dumped.transaction
-        elif dumped is not None and dumped.record is not None:
-            self._observer.take(dumped.record, self.lines, self._transaction)
-        elif dumped is not None and self._transaction is not None:
-            self._observer.end_transaction(self._transaction, dumped.commits, dumped.time_ms)
-        else:
-            record = console_line(text)
-            if record is not None:
-                self._observer.take(record, self.lines)
 
     def _objects(self, raw: str) -> None:
         """Objects one behind the other. The last one may go on in the next piece of a long line."""
@@ -256,6 +216,6 @@ class OffsetsDump(LogSource):
             key, value = fields.get("key"), fields.get("value")
             if not isinstance(key, dict) or not isinstance(value, dict | None):
                 raise NotUnderstood("JSON without key and value")
-            self._observer.take(of_json(key, value), self.lines)
+            self._observer.take(_of_json(key, value), self.lines)
         except NotUnderstood as problem:
             self.count_not_understood(text, str(problem)[:80])

@@ -7,10 +7,8 @@ from typing import ClassVar, Final
 from groupstorm.imports.details import optional
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
-from groupstorm.imports.template import Catalogue
-from groupstorm.imports.templates.catalogues import table
-from groupstorm.imports.timeline.appends import NOT_ENOUGH, append_details
-from groupstorm.imports.timeline.emptied import EmptiedGroup
+from groupstorm.imports.templates.catalogues import Catalogue, table
+from groupstorm.imports.timeline.ends import EmptiedGroup
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
@@ -86,9 +84,14 @@ class ClassicRounds(GroupPart):
         group.emit(line, event, Why([line], "; ".join(rules)))
         self._client_reason(line, line.fields.get("client_reason"), member_id)
         if cause == Cause.APPEND_FAILED and group.append_refused is not None:
-            refused = group.append_refused
-            append = imported.AppendRefused(group.name, NOT_ENOUGH, *append_details(refused))
-            group.emit(line, append, Why([line, refused]), step=1)
+            said = group.append_refused.fields
+            append = imported.AppendRefused(
+                group.name,
+                "NOT_ENOUGH_REPLICAS",
+                f"__consumer_offsets-{said['partition']}",
+                f"in sync: {said['isr']}, needed: {said['needed']}",
+            )
+            group.emit(line, append, Why([line, group.append_refused]), step=1)
         self._from_empty = group.state == GroupState.EMPTY
         group.state, self._prepared, self._dropped = GroupState.PREPARING_REBALANCE, line, False
         group.round_prepared(line)
@@ -100,16 +103,15 @@ class ClassicRounds(GroupPart):
         found = None if reason is None else _REASONS.find(reason)
         if found is None:
             if reason is not None:
-                self._group.reason_not_understood(line, reason)
+                sentence = f"the reason {reason!r} is not one that groupstorm knows"
+                self._group.is_missing(line, "reasons", None, sentence)
             return UNKNOWN, None
         member_id, instance = found.fields.get("member_id"), found.fields.get("instance")
         cause = found.kind
         if cause == Cause.NEW_MEMBER and member_id is not None:
             cause = self._join_by_reason(line, member_id, optional(instance))
         if cause in (Cause.LEADER_REJOINED, Cause.MEMBER_UPDATED, Cause.APPEND_FAILED) and member_id:
-            self._group.members.members.setdefault(
-                member_id, self._group.member(member_id, optional(instance))
-            )
+            self._group.members.members.setdefault(member_id, optional(instance))
         removed = found.fields.get("member_ids")
         gone = (
             [member_id] if member_id else [one.strip() for one in (removed or "").split(",") if one.strip()]
@@ -166,15 +168,14 @@ class ClassicRounds(GroupPart):
             group.members.counted(fields["count"])
         group.leader = fields.get("leader")
         if group.leader:
-            group.members.members.setdefault(group.leader, group.member(group.leader))
+            group.members.members.setdefault(group.leader, None)
         group.state = GroupState.STABLE
         group.round_stable(line, fields["generation"], group.leader)
 
     def _empty(self, line: Observation) -> None:
         group, generation = self._group, line.fields["generation"]
         for member_id in [*group.members.members]:
-            known = group.members.remove(member_id)
-            self._emptied.took(member_id, None if known is None else known.instance, line)
+            self._emptied.took(member_id, group.members.remove(member_id), line)
         event = events.GroupStateChanged(
             group.name, GroupState.PREPARING_REBALANCE, GroupState.EMPTY, generation, Cause.NO_MEMBERS, None,
             None, None, 0,
@@ -196,7 +197,7 @@ class ClassicRounds(GroupPart):
     def _id_handed_out(self, line: Observation) -> None:
         self._see_empty(line)
         member_id = line.fields["member_id"]
-        self._group.members.pending[member_id] = self._group.member(member_id)
+        self._group.members.pending[member_id] = None
         event = events.MemberPending(self._group.name, self._group.members.name(member_id), member_id)
         self._group.emit(line, event, self._named(line, member_id))
 
@@ -262,19 +263,14 @@ class ClassicRounds(GroupPart):
         event = imported.ClientReason(self._group.name, name, self._group.generation, str(reason))
         self._group.emit(line, event, self._named(line, member_id), Source.WORLD, step=1)
 
-    def _pending_left(self, line: Observation) -> None:
-        self._forget_pending(line, Cause.LEFT)
-
-    def _pending_expired(self, line: Observation) -> None:
-        self._forget_pending(line, Cause.SESSION_EXPIRED)
-
     def _not_rejoined(self, line: Observation) -> None:
         self._dropped = True
         for member_id in line.fields["member_ids"]:
             self._remove(line, member_id, Cause.REBALANCE_TIMEOUT)
 
-    def _forget_pending(self, line: Observation, cause: str) -> None:
+    def _pending_gone(self, line: Observation) -> None:
         member_id = line.fields["member_id"]
+        cause = Cause.LEFT if line.kind == "pending-left" else Cause.SESSION_EXPIRED
         self._group.members.pending.pop(member_id, None)
         self._group.emit(
             line, events.PendingMemberRemoved(self._group.name, member_id, str(cause)), Why([line])
@@ -283,27 +279,15 @@ class ClassicRounds(GroupPart):
     def _add(
         self, line: Observation, member_id: str, instance: str | None, cause: str, rule: str = ""
     ) -> None:
-        members = self._group.members
-        members.add(member_id, instance)
         self._added = member_id, str(cause)
-        event = events.MemberAdded(
-            self._group.name, members.name(member_id, instance), member_id, instance, self._group.generation,
-            str(cause),
-        )  # fmt: skip
+        event = self._group.added(member_id, instance, cause)
         self._group.emit(line, event, self._named(line, member_id, instance, rule))
 
     def _remove(self, line: Observation, member_id: str, cause: str, rule: str = "") -> None:
-        members = self._group.members
-        name = members.name(member_id)
-        known = members.remove(member_id)
         self._went.add(member_id)
-        instance = line.fields.get("instance") or (None if known is None else known.instance)
-        event = events.MemberRemoved(
-            self._group.name, name, member_id, instance, self._group.generation, str(cause)
-        )
-        self._group.emit(line, event, self._named(line, member_id, instance, rule))
-        for tell in self._group.on_removal:
-            tell(member_id, line, str(cause))
+        event = self._group.removed(member_id, cause, line.fields.get("instance"))
+        self._group.emit(line, event, self._named(line, member_id, event.instance, rule))
+        self._group.tell_removal(member_id, line, str(cause))
 
     def _named(self, line: Observation, member_id: str, instance: str | None = None, rule: str = "") -> Why:
         rules = [*filter(None, [rule]), *self._group.members.name_rules(member_id, instance)]
@@ -337,31 +321,23 @@ class ClassicRounds(GroupPart):
             if generation is None or seen.fields.get("generation") in (None, generation)
         ]
         for seen in loaded:
-            members, member_id = group.members, seen.fields["member_id"]
-            members.ever.add(member_id)
-            members.members[member_id] = group.member(member_id, seen.fields.get("instance"))
-            event = events.MemberAdded(
-                group.name,
-                members.name(member_id),
-                member_id,
+            members, member_id, instance = (
+                group.members,
+                seen.fields["member_id"],
                 seen.fields.get("instance"),
-                generation,
-                "loaded",
             )
+            members.ever.add(member_id)
+            members.members[member_id] = instance
+            name = members.name(member_id)
+            event = events.MemberAdded(group.name, name, member_id, instance, generation, "loaded")
             group.emit(line, event, Why([seen, line], "member: loaded with the group", inferred=True))
         if loaded and group.members.count is None:
             group.members.counted(len(loaded))
         group.state = GroupState.STABLE if loaded else UNKNOWN
         self._loaded = {}
 
-    def _unloaded(self, line: Observation) -> None:
-        self._end(line, Cause.UNLOADED)
-
-    def _gone(self, line: Observation) -> None:
-        self._end(line, UNKNOWN)
-
-    def _end(self, line: Observation, cause: str) -> None:
-        group = self._group
+    def _end(self, line: Observation) -> None:
+        group, cause = self._group, Cause.UNLOADED if line.kind == "unloaded" else UNKNOWN
         rule = "" if cause != UNKNOWN else "cause: deleted or expired, the line does not say which"
         group.emit(line, events.GroupDeleted(group.name, str(cause)), Why([line], rule))
         group.members.clear()
@@ -376,7 +352,7 @@ class ClassicRounds(GroupPart):
         "stabilized": _stabilized,
         "assignment": _assignment,
         "empty": _empty,
-        "gone": _gone,
+        "gone": _end,
         "id-handed-out": _id_handed_out,
         "created": _created,
         "pending-joins": _pending_joins,
@@ -388,13 +364,13 @@ class ClassicRounds(GroupPart):
         "failed": _failed,
         "left": _left,
         "left-described": _left,
-        "pending-left": _pending_left,
-        "pending-expired": _pending_expired,
+        "pending-left": _pending_gone,
+        "pending-expired": _pending_gone,
         "not-rejoined": _not_rejoined,
         "loading": _loading,
         "loaded": _loading,
         "loaded-member": _loaded_member,
         "loaded-id": _loaded_member,
-        "unloaded": _unloaded,
+        "unloaded": _end,
         "append-failed": _append_failed,
     }

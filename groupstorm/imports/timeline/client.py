@@ -8,7 +8,6 @@ from typing import ClassVar, Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
-from groupstorm.imports.timeline.connect import SCHEDULED_DELAY, work_assigned, work_lost
 from groupstorm.imports.timeline.group import Handlers
 from groupstorm.imports.timeline.member import Member
 from groupstorm.imports.timeline.reasons import (
@@ -34,7 +33,7 @@ _SETTINGS: Final = (
     "group.protocol",
     "group.instance.id",
     "client.rack",
-    SCHEDULED_DELAY,
+    "scheduled.rebalance.max.delay.ms",
     "rebalance.timeout.ms",
 )
 
@@ -43,6 +42,10 @@ _ASKED = "the coordinator has the JoinGroup after the member says that it sends 
 TOO_SLOW: Final = "poll-timeout"
 _CLOSED_WITH_THREAD: Final = "its thread of Kafka Streams has shut down, and has nothing any more"
 _AT_ACKNOWLEDGEMENT = "the member has what it was told to add when it acknowledges"
+#: The largest scheduled.rebalance.max.delay.ms, for which the work of a worker that has gone may wait.
+_DELAY_MAX_MS: Final = (1 << 31) - 1
+#: What a worker's line has in the place of an error: the leader has another configuration than the worker.
+_WORK_ERRORS: Final = {"0": None, "1": "CONFIG_MISMATCH"}
 
 
 class ClientMember(Member):
@@ -80,8 +83,7 @@ class ClientMember(Member):
         self._ask(line, rejoin_cause(line))
 
     def _rejected(self, line: Observation) -> None:
-        self._losing = line.fields["error"]
-        self._ask(line, line.fields["error"])
+        self._ask_outside(line, line.fields["error"])
 
     def _reset(self, line: Observation) -> None:
         found = REJOIN_REASONS.find(line.fields["reason"])
@@ -134,12 +136,12 @@ class ClientMember(Member):
             one.synced[self._id()] = line
 
     def _synced(self, line: Observation) -> None:
-        fields = line.fields
-        if "generation" in fields:
-            if fields.get("member_id"):
-                self._learn(fields["member_id"])
-            self._generation = fields["generation"]
-            one = self._group.round(fields["generation"], line)
+        """A line that names no generation is about the one that the member has joined."""
+        if line.fields.get("member_id"):
+            self._learn(line.fields["member_id"])
+        self._generation = line.fields.get("generation", self._generation)
+        if self._generation is not None:
+            one = self._group.round(self._generation, line)
             one.synced[self._id()] = line
             one.clients[self._id()] = self._client
 
@@ -266,13 +268,30 @@ class ClientMember(Member):
     # -- Connect ---------------------------------------------------------------------------------
 
     def _work_assigned(self, line: Observation) -> None:
-        self._emit(line, work_assigned(*self._who(), self._generation_or_none(), line))
+        """The line has all connectors and tasks of a worker."""
+        fields = line.fields
+        error = _WORK_ERRORS.get(fields["error"], f"error {fields['error']}")
+        revoked = [*fields["revokedConnectorIds"], *fields["revokedTaskIds"]]
+        offset, delay_ms = fields["offset"], fields.get("ms")
+        event = imported.WorkAssigned(
+            *self._who(),
+            fields.get("generation", self._generation),
+            fields["leader"] or None,
+            error,
+            (*fields["connectorIds"], *fields["taskIds"]),
+            None if delay_ms is None or delay_ms > _DELAY_MAX_MS else delay_ms * 1000,
+            json.dumps({"revoked": revoked, "offset": int(offset) if offset else None}),
+        )
+        self._emit(line, event)
 
     def _config_behind(self, line: Observation) -> None:
         self._ask(line, line.kind)
 
     def _work_lost(self, line: Observation) -> None:
-        self._emit(line, work_lost(*self._who(), self._generation_or_none()))
+        """The worker stops all its work, because its coordinator is out of reach."""
+        error = "COORDINATOR_NOT_AVAILABLE"
+        who = *self._who(), self._generation
+        self._emit(line, imported.WorkAssigned(*who, None, error, (), None, "{}"))
 
     HANDLERS: ClassVar[Handlers] = {
         "config": _config,

@@ -10,9 +10,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Rows, Why
-from groupstorm.imports.timeline.comings import Comings, ReturningMembers
-from groupstorm.imports.timeline.connect import NO_PARTITIONS
-from groupstorm.imports.timeline.members import Member, Membership
+from groupstorm.imports.timeline.members import Comings, Membership, ReturningMembers
 from groupstorm.imports.timeline.rounds import Round, round_rows
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
@@ -37,6 +35,11 @@ ADD_GENERATIONS: Final = "add the records of __consumer_offsets, or the log of t
 _BETWEEN_DESCRIPTIONS: Final = (
     "what happened between two descriptions is known only by what differs: there may be more rebalances, and "
     "how long one took is not known"
+)
+#: The sentence on what is missing from a trace of a group of Kafka Connect.
+NO_PARTITIONS: Final = (
+    "a group of Kafka Connect has connectors and tasks, and no partitions: the workers' own logs say who "
+    "runs which (work_assigned)"
 )
 ADD_MEMBERS: Final = "add the log from before they joined, or the members' own logs"
 
@@ -143,17 +146,28 @@ class GroupRecord:
         source: Source = Source.COORDINATOR,
         step: int = 0,
     ) -> None:
-        """A row at the time of the present observation."""
+        """A row at the time of ``line``, in the place of the present observation."""
         self.rows.add(line.time_us, self.order, source, event, why, step)
-
-    def rows_at(self, line: Observation, event: TracedEvent, why: Why, step: int) -> None:
-        """A row of the coordinator at the time of ``line``, which may be before the present observation."""
-        self.rows.add(line.time_us, self.order, Source.COORDINATOR, event, why, step)
 
     # -- members ---------------------------------------------------------------------------------
 
-    def member(self, member_id: str, instance: str | None = None) -> Member:
-        return Member(member_id, None, instance)
+    def added(self, member_id: str, instance: str | None, cause: str) -> events.MemberAdded:
+        """Take a member in: the event."""
+        self.members.add(member_id, instance)
+        name = self.members.name(member_id, instance)
+        return events.MemberAdded(self.name, name, member_id, instance, self.generation, str(cause))
+
+    def removed(self, member_id: str, cause: str, instance: str | None = None) -> events.MemberRemoved:
+        """Take a member out: the event. ``instance``: its static id, if a line says it."""
+        name, known = self.members.name(member_id), self.members.remove(member_id)
+        return events.MemberRemoved(
+            self.name, name, member_id, instance or known, self.generation, str(cause)
+        )
+
+    def tell_removal(self, member_id: str, line: Observation, cause: str) -> None:
+        """Tell the members' own logs that the coordinator has removed a member."""
+        for tell in self.on_removal:
+            tell(member_id, line, cause)
 
     def described(self, line: Observation) -> None:
         """A line has a member's client id and timeouts."""
@@ -223,27 +237,27 @@ class GroupRecord:
 
     def generations_missing(self, line: Observation, last: int, now: int) -> None:
         """The logs skip generations."""
-        self.is_missing(
-            line,
-            "generations",
-            now,
+        sentence = (
             f"between generation {last} and generation {now} lines are missing: add the logs in between, or "
-            f"the "
-            "log of the broker that was the coordinator then",
+            "the log of the broker that was the coordinator then"
         )
-
-    def reason_not_understood(self, line: Observation, reason: str) -> None:
-        self.is_missing(line, "reasons", None, f"the reason {reason!r} is not one that groupstorm knows")
+        self.is_missing(line, "generations", now, sentence)
 
     def is_missing(
-        self, line: Observation, cause: str, generation: int | None, sentence: str, order: int | None = None
+        self,
+        line: Observation,
+        cause: str,
+        generation: int | None,
+        sentence: str,
+        order: int | None = None,
+        step: int = 1,
     ) -> None:
         """The logs do not say something from this line on. ``order``: its place, if it is an earlier one."""
         count, first = self.missing.get(cause, (0, sentence))
         self.missing[cause] = count + 1, first
         event = imported.EvidenceMissing(self.name, cause, generation, sentence)
         place = self.order if order is None else order
-        self.rows.add(line.time_us, place, Source.WORLD, event, Why([line], missing=True), 1)
+        self.rows.add(line.time_us, place, Source.WORLD, event, Why([line], missing=True), step)
 
     def finish(self) -> None:
         """No more observations come."""
@@ -276,12 +290,7 @@ class GroupRecord:
             )
         self._unnamed = max(0, (one.count or 0) - named)
         if sentence:
-            sentence = f"{sentence}: {ADD_MEMBERS}"
-            count, first = self.missing.get("members", (0, sentence))
-            self.missing["members"] = count + 1, first
-            event = imported.EvidenceMissing(self.name, "members", one.generation, sentence)
-            why = Why([line], missing=True)
-            self.rows.add(line.time_us, one.order(line), Source.WORLD, event, why, 1)
+            self.is_missing(line, "members", one.generation, f"{sentence}: {ADD_MEMBERS}", one.order(line))
 
     def _add_unsaid(self, one: Round) -> None:
         """Before Kafka 4 no line of the coordinator says who joins a round that another member began."""
@@ -321,31 +330,20 @@ class GroupRecord:
         line = one.assigned or one.finished or one.stabilized or next(iter(one.joined.values()), None)
         if line is None:
             return
-        why = Why([line])
+        order, generation = one.order(line), one.generation
         if self.is_connect:
             self.rounds_unknown += 1
             self.missing["ownership"] = 1, NO_PARTITIONS
         elif one.is_known:
             self.rounds_known += 1
-            self.rows.add(
-                line.time_us,
-                one.order(line),
-                Source.WORLD,
-                imported.OwnershipKnown(self.name, one.generation),
-                why,
-                -4,
-            )
+            event = imported.OwnershipKnown(self.name, generation)
+            self.rows.add(line.time_us, order, Source.WORLD, event, Why([line]), -4)
         else:
             self.rounds_unknown += 1
-            sentence = (
-                f"who got which partition in generation {one.generation} is not known: {ADD_ASSIGNMENTS}"
-            )
-            if "ownership" not in self.missing:
-                self.missing["ownership"] = 0, f"who owned which partition is not known: {ADD_ASSIGNMENTS}"
-            count, first = self.missing["ownership"]
-            self.missing["ownership"] = count + 1, first
-            event = imported.EvidenceMissing(self.name, "ownership", one.generation, sentence)
-            self.rows.add(line.time_us, one.order(line), Source.WORLD, event, Why([line], missing=True), -4)
+            unknown = f"who owned which partition is not known: {ADD_ASSIGNMENTS}"
+            self.missing.setdefault("ownership", (0, unknown))
+            sentence = f"who got which partition in generation {generation} is not known: {ADD_ASSIGNMENTS}"
+            self.is_missing(line, "ownership", generation, sentence, order, step=-4)
 
     @property
     def view(self) -> str:

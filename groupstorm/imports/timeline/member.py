@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
-from groupstorm.imports.timeline.deaths import Deaths
+from groupstorm.imports.timeline.ends import Deaths
 from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.imports.timeline.reasons import STARTS, UNKNOWN, revocation_cause
 from groupstorm.imports.timeline.rounds import Round
@@ -140,6 +140,11 @@ class Member:
         event = member_events.RejoinRequested(group, client, self._member_id, generation, cause)
         rule = "cause: the line's reason is not one that is known" if cause == UNKNOWN else ""
         self._emit(line, event, Why([line], rule))
+
+    def _ask_outside(self, line: Observation, cause: str) -> None:
+        """It joins again, and loses what it has."""
+        self._losing = cause
+        self._ask(line, cause)
 
     def _own(self, line: Observation, added: list[str], rule: str = "") -> None:
         self._losing = UNKNOWN

@@ -1,10 +1,28 @@
-"""Who is in a group, as far as its coordinator's lines name them."""
+"""The members of a group, as far as lines name them; and those of a classic group that came and went without
+a line of the coordinator, or under a new id.
+
+The leader's log has the members of each generation: those that one has and the one before it has not came in
+between. Any member's own log says when its process started and when it left.
+
+Until Kafka 3.3 the line about a returning static member names its old id and its new one. Since 3.4 it names
+the instance and the old id (GroupMetadataManager, "Replacing previously mapped member"). The new id is the
+instance id and a UUID: the next line of the group that names such an id tells it.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
+
+from groupstorm.imports.observation import Observation
+from groupstorm.imports.provenance import Rows, Why
+from groupstorm.imports.timeline.reasons import UNKNOWN
+from groupstorm.imports.timeline.rounds import Round
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events.group_states import Cause
+from groupstorm.trace.schema import Source
 
 #: What a coordinator, or a client of KIP-848, puts behind the client id or instance id in a member id.
 _UUID = re.compile(r"-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
@@ -24,22 +42,13 @@ def name_before_uuid(member_id: str) -> str:
     return _UUID.sub("", member_id)
 
 
-class Member(NamedTuple):
-    """``client``: its client id; None if no line and no rule says it."""
-
-    member_id: str
-    client: str | None = None
-    instance: str | None = None
-    is_pending: bool = False
-
-
 class Membership:
-    """Members by member id. ``count``: how many there are by the coordinator's own count, None if not
-    known."""
+    """``members``: member id -> its static id, None if it has none or no line says it. ``pending``: ids that
+    were given out. ``count``: how many there are by the coordinator's own count, None if not known."""
 
     def __init__(self) -> None:
-        self.members: dict[str, Member] = {}
-        self.pending: dict[str, Member] = {}
+        self.members: dict[str, str | None] = {}
+        self.pending: dict[str, None] = {}
         self.count: int | None = None
         #: Ids of all members that lines have said to come.
         self.ever: set[str] = set()
@@ -70,7 +79,7 @@ class Membership:
     def add(self, member_id: str, instance: str | None) -> None:
         if member_id not in self.members and self.count is not None:
             self.count += 1
-        self.members[member_id] = Member(member_id, None, instance)
+        self.members[member_id] = instance
         self.ever.add(member_id)
         self.pending.pop(member_id, None)
 
@@ -78,13 +87,14 @@ class Membership:
         """A static member has another id now."""
         self.members.pop(old_member_id, None)
         self.ever.add(member_id)
-        self.members[member_id] = Member(member_id, None, instance)
+        self.members[member_id] = instance
 
-    def remove(self, member_id: str) -> Member | None:
-        """The member, if it was known. It was in the group in any case."""
+    def remove(self, member_id: str) -> str | None:
+        """The static id of a member, if it is known. It was in the group in any case."""
         if self.count is not None:
             self.count = max(0, self.count - 1)
-        self._clients.pop(member_id, None) if member_id not in self.members else None
+        if member_id not in self.members:
+            self._clients.pop(member_id, None)
         return self.members.pop(member_id, None)
 
     def counted(self, count: int) -> None:
@@ -100,3 +110,141 @@ class Membership:
         self.members.clear()
         self.pending.clear()
         self.count = None
+
+
+_STARTED: Final = "member: a process that had just started joined this generation, by its own log"
+_LEFT: Final = "member: it said in its own log that it leaves"
+_CAME: Final = "member: the leader's assignment has it, and that of the generation before has not"
+_WENT: Final = "member: the leader's assignment before this generation had it, and this one has not"
+#: Before the row with which the round begins.
+_STEP: Final = -6
+
+
+class _Row(NamedTuple):
+    line: Observation
+    order: int
+    event: events.MemberAdded | events.MemberRemoved
+    rule: str
+    #: The generation that the member had last, or before it came.
+    generation: int
+
+
+class Comings:
+    """Takes the rounds of one group in their order, and the members that say that they leave."""
+
+    def __init__(self, group: str) -> None:
+        self._group = group
+        self._members: frozenset[str] | None = None
+        #: Every member of the rounds so far -> its client id.
+        self._known: dict[str, str] = {}
+        #: Members that said that they leave: no row is made of one before a later round shows them gone.
+        self._left: dict[str, _Row] = {}
+        self._rows: list[_Row] = []
+
+    def left(self, line: Observation, order: int, client: str, member_id: str, generation: int) -> None:
+        """A member's own log says that it leaves."""
+        event = events.MemberRemoved(self._group, client, member_id, None, generation, Cause.LEFT)
+        self._left[member_id] = _Row(line, order, event, _LEFT, generation)
+
+    def round(self, one: Round, names: Mapping[str, str]) -> None:
+        """A round is over, or no more lines of it are expected. ``names``: client ids of its members."""
+        line = one.began
+        if line is None:
+            return
+        left = self._gone_by(one, line)
+        before, now = self._members, frozenset(one.plan) if one.finished is not None else None
+        came = {member_id for member_id in one.new if member_id not in self._known}
+        if before is not None and now is not None:
+            came |= now - before - self._known.keys()
+            for member_id in sorted(before - now - left):
+                self._add(one, line, member_id, UNKNOWN, is_gone=True)
+        self._known.update({member_id: names[member_id] for member_id in (*one.plan, *one.joined)})
+        for member_id in sorted(came):
+            cause = self._cause(one, member_id, before)
+            self._add(one, line, member_id, cause, is_gone=False)
+            is_alone = len(came) == 1 and before is not None and now is not None and before - left <= now
+            if is_alone or one.generation == 1 == len(came):
+                one.began_by, one.begin_cause = member_id, cause
+        self._members = now
+
+    def _gone_by(self, one: Round, line: Observation) -> set[str]:
+        """Make the rows of members that had left before this round. Its partitions had no owner from then on
+        only if this is the next generation: another one would have given them to others."""
+        gone = {member_id for member_id, row in self._left.items() if row.generation < one.generation}
+        for member_id in sorted(gone):
+            row = self._left.pop(member_id)
+            is_next = row.generation == one.generation - 1
+            self._rows.append(row if is_next else row._replace(line=line, order=one.order(line)))
+        return gone
+
+    def _cause(self, one: Round, member_id: str, before: frozenset[str] | None) -> str:
+        """A static member that is back may have another id, too: only its own log tells them apart."""
+        if member_id in one.new:
+            return str(Cause.STATIC_MEMBER if one.new[member_id][1] else Cause.NEW_MEMBER)
+        name = name_before_uuid(member_id)
+        return UNKNOWN if name in map(name_before_uuid, before or ()) else str(Cause.NEW_MEMBER)
+
+    def _add(self, one: Round, line: Observation, member_id: str, cause: str, *, is_gone: bool) -> None:
+        kind = events.MemberRemoved if is_gone else events.MemberAdded
+        rule = _WENT if is_gone else _STARTED if member_id in one.new else _CAME
+        instance = one.new[member_id][1] if member_id in one.new else None
+        event = kind(self._group, self._known[member_id], member_id, instance, one.generation - 1, cause)
+        self._rows.append(_Row(line, one.order(line), event, rule, one.generation - 1))
+
+    def tell(self, rows: Rows) -> None:
+        """No more lines come."""
+        for line, order, event, rule, _ in self._rows:
+            why = Why([line], rule, None, line.time_us, inferred=True)
+            rows.add(line.time_us, order, Source.COORDINATOR, event, why, _STEP)
+
+
+#: Stands behind the instance id in the place of a UUID that no line says.
+UNKNOWN_ID: Final = "unknown"
+_BY_INSTANCE: Final = "member_id: the next member id that is the instance id and a UUID"
+_NO_LINE: Final = "member_id: no line says it: add the log of the static member itself"
+
+
+class ReturningMembers:
+    """Takes lines about returned static members of one group, and the member ids of all later lines."""
+
+    def __init__(self, group: str, rows: Rows, members: Membership) -> None:
+        self._group, self._rows, self._members = group, rows, members
+        #: By instance id: the line, its order, and the generation then.
+        self._waiting: dict[str, tuple[Observation, int, int | None]] = {}
+
+    def returned(self, line: Observation, order: int, generation: int | None) -> None:
+        """A static member is back; its new id may come in a later line."""
+        instance = line.fields["instance"]
+        if instance in self._waiting:
+            self._without_id(instance)
+        self._waiting[instance] = line, order, generation
+
+    def seen(self, member_id: str, line: Observation) -> None:
+        """A line names a member id."""
+        instance = name_before_uuid(member_id)
+        if instance not in self._waiting or instance == member_id or member_id in self._members.members:
+            return
+        first, order, generation = self._waiting[instance]
+        if member_id == first.fields["old_member_id"]:
+            return
+        del self._waiting[instance]
+        self._members.learn(member_id, line.fields.get("client"))
+        self._members.replace(first.fields["old_member_id"], member_id, instance)
+        self._add(first, order, generation, member_id, Why([first, line], _BY_INSTANCE, inferred=True))
+
+    def finish(self) -> None:
+        """No more lines come."""
+        for instance in [*self._waiting]:
+            self._without_id(instance)
+
+    def _without_id(self, instance: str) -> None:
+        first, order, generation = self._waiting.pop(instance)
+        why = Why([first], _NO_LINE, missing=True)
+        self._add(first, order, generation, f"{instance}-{UNKNOWN_ID}", why)
+
+    def _add(self, line: Observation, order: int, generation: int | None, member_id: str, why: Why) -> None:
+        instance = line.fields["instance"]
+        name = self._members.name(member_id, instance)
+        old = line.fields["old_member_id"]
+        event = events.MemberReplaced(self._group, name, member_id, old, instance, generation)
+        self._rows.add(line.time_us, order, Source.COORDINATOR, event, why)

@@ -81,11 +81,8 @@ class ModernGroup(GroupPart):
         group.is_streams = group.is_streams or fields.get("type") == "streams"
         if member_id in group.members.members:
             return
-        group.members.add(member_id, instance)
-        cause = Cause.STATIC_MEMBER if instance else Cause.NEW_MEMBER
-        event = events.MemberAdded(
-            group.name, group.members.name(member_id, instance), member_id, instance, self._epoch, str(cause)
-        )
+        event = group.added(member_id, instance, Cause.STATIC_MEMBER if instance else Cause.NEW_MEMBER)
+        event = event._replace(generation=self._epoch)
         group.emit(line, event, self._named(line, member_id, instance))
 
     def _replaced(self, line: Observation) -> None:
@@ -137,15 +134,12 @@ class ModernGroup(GroupPart):
     def _remove(self, line: Observation, cause: str, rule: str = "") -> None:
         group, member_id = self._group, line.fields["member_id"]
         group.is_modern = True
-        name = group.members.name(member_id)
-        known = group.members.remove(member_id)
+        is_known = member_id in group.members.members
+        event = group.removed(member_id, cause, line.fields.get("instance"))._replace(generation=self._epoch)
         self._reached.pop(member_id, None)
         self._told.pop(member_id, None)
-        instance = line.fields.get("instance") or (None if known is None else known.instance)
-        event = events.MemberRemoved(group.name, name, member_id, instance, self._epoch, cause)
-        group.emit(line, event, self._named(line, member_id, instance, rule))
-        for tell in group.on_removal:
-            tell(member_id, line, cause)
+        group.emit(line, event, self._named(line, member_id, event.instance, rule))
+        group.tell_removal(member_id, line, cause)
         count = group.members.count
         if group.is_streams and self._epoch is not None:
             self._epoch = group.generation = self._epoch + 1
@@ -153,7 +147,7 @@ class ModernGroup(GroupPart):
             group.emit(line, bumped, Why([line], _BUMPED_UNSAID, inferred=True))
             if group.members.members:
                 self._change(line, ASSIGNING, cause, _ASSIGNING)
-        if not group.members.members and (count == 0 or (count is None and known is not None)):
+        if not group.members.members and (count == 0 or (count is None and is_known)):
             self._change(line, EMPTY, Cause.NO_MEMBERS, _EMPTY_AGAIN)
 
     def _named(self, line: Observation, member_id: str, instance: str | None = None, rule: str = "") -> Why:
@@ -188,8 +182,7 @@ class ModernGroup(GroupPart):
         group.emit(line, event, Why([line]))
         for member_id in targets or ():
             group.all_ids.setdefault(member_id, False)
-            if member_id not in group.members.members:
-                group.members.members[member_id] = group.member(member_id)
+            group.members.members.setdefault(member_id, None)
         if targets is not None:
             for gone in [one for one in group.members.members if one not in targets]:
                 self._drop(line, gone)
@@ -198,10 +191,8 @@ class ModernGroup(GroupPart):
     def _drop(self, line: Observation, member_id: str) -> None:
         """The targets name every member of the group, and not this one."""
         group = self._group
-        group.members.remove(member_id)
+        event = group.removed(member_id, UNKNOWN)._replace(instance=None, generation=self._epoch)
         self._reached.pop(member_id, None)
-        name = group.members.name(member_id)
-        event = events.MemberRemoved(group.name, name, member_id, None, self._epoch, UNKNOWN)
         group.emit(line, event, Why([line], _NOT_A_TARGET, inferred=True), step=-1)
 
     def _assignment(self, line: Observation) -> None:
@@ -212,8 +203,7 @@ class ModernGroup(GroupPart):
             return
         self._told[fields["member_id"]] = event
         member_id, epoch = fields["member_id"], fields["epoch"]
-        if member_id not in group.members.members:
-            group.members.members[member_id] = group.member(member_id)
+        group.members.members.setdefault(member_id, None)
         if not self._reached:
             group.emit(line, imported.OwnershipKnown(group.name, epoch), Why([line]), Source.WORLD)
             group.rounds_known += 1
@@ -308,10 +298,8 @@ class ModernGroup(GroupPart):
         if self._target is not None and not self._assignments_logged and group.last is not None:
             self._not_logged(group.last)
         if self._first_target is not None and not self._was_stable:
-            group.missing["stability"] = 1, _NO_STATES
             line, order = self._first_target
-            event = imported.EvidenceMissing(group.name, "stability", None, _NO_STATES)
-            group.rows.add(line.time_us, order, Source.WORLD, event, Why([line], missing=True), -6)
+            group.is_missing(line, "stability", None, _NO_STATES, order, step=-6)
         if self._first_unlogged is None:
             return
         if group.view == "members" and not self._unowned:

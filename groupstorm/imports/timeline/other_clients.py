@@ -103,8 +103,7 @@ class OtherMember(ClientMember):
 
     def _session_expired(self, line: Observation) -> None:
         self._say_last_error(line, line.fields.get("rest", ""))
-        self._losing = "session-timeout"
-        self._ask(line, "session-timeout")
+        self._ask_outside(line, "session-timeout")
 
     def _say_last_error(self, line: Observation, said: str) -> None:
         """librdkafka says what the last answer was before its session was over."""
@@ -185,14 +184,14 @@ class OtherMember(ClientMember):
 
     def _rd_joined(self, line: Observation) -> None:
         fields = line.fields
-        if fields["generation"] < 0 or fields["error"] not in _NO_ERROR:
-            if fields["member_id"]:
-                self._learn(fields["member_id"])
-            error = error_of(fields["error"])
-            if error != REQUIRED:
-                self._request_refused(line, "JoinGroup", error)
+        if fields["generation"] >= 0 and fields["error"] in _NO_ERROR:
+            self._joined(line)
             return
-        self._joined(line)
+        if fields["member_id"]:
+            self._learn(fields["member_id"])
+        error = error_of(fields["error"])
+        if error != REQUIRED:
+            self._request_refused(line, "JoinGroup", error)
 
     def _rd_fatal(self, line: Observation) -> None:
         self._fail(line, error_of(line.fields["said"]))
@@ -212,14 +211,7 @@ class OtherMember(ClientMember):
         if line.fields["error"] not in _NO_ERROR:
             self._request_refused(line, "SyncGroup", error_of(line.fields["error"]))
         else:
-            self._synced_as_joined(line)
-
-    def _synced_as_joined(self, line: Observation) -> None:
-        """The line names no generation: it is about the one that the member has joined."""
-        if self._generation is not None:
-            one = self._group.round(self._generation, line)
-            one.synced[self._id()] = line
-            one.clients[self._id()] = self._client
+            self._synced(line)
 
     def _rd_owned(self, line: Observation) -> None:
         self._own(line, [f"{line.fields['topic']}-{line.fields['partition']}"])
@@ -258,9 +250,8 @@ class OtherMember(ClientMember):
     # -- franz-go --------------------------------------------------------------------------------
 
     def _fg_synced(self, line: Observation) -> None:
-        self._given = line.fields["owned_now"]
-        self._updated = True
-        self._synced_as_joined(line)
+        self._given, self._updated = line.fields["owned_now"], True
+        self._synced(line)
 
     def _fg_session(self, line: Observation) -> None:
         lost = [name for name in line.fields["lost_now"] if name in self._owned]
@@ -289,8 +280,7 @@ class OtherMember(ClientMember):
         self._ask(line, "group-rebalancing")
 
     def _kafkajs_out(self, line: Observation) -> None:
-        self._losing = "UNKNOWN_MEMBER_ID"
-        self._ask(line, self._losing)
+        self._ask_outside(line, "UNKNOWN_MEMBER_ID")
 
     def _kafkajs_answer(self, line: Observation) -> None:
         """An answer with an error, of a request of the group."""
@@ -362,38 +352,30 @@ class OtherMember(ClientMember):
         **ClientMember.HANDLERS,
         "joined": _joined_with_plan,
         "go-plan": _go_plan,
-        "go-synced": _synced_as_joined,
+        "go-synced": ClientMember.HANDLERS["synced"],
         "kafkajs-answer": _kafkajs_answer,
         "kafkajs-crash": _kafkajs_crash,
-        "spring-assigned": ClientMember.HANDLERS["assigned"],
-        "spring-revoked": ClientMember.HANDLERS["revoked"],
-        "spring-lost": ClientMember.HANDLERS["lost"],
         "sarama-fenced": ClientMember.HANDLERS["failed-for-good"],
-        "sarama-lost": _sarama_refused,
-        "sarama-refused": _sarama_refused,
+        **dict.fromkeys(("sarama-lost", "sarama-refused"), _sarama_refused),
         "sarama-session": _sarama_session,
         "cluster-rebalance": _cluster_rebalance,
         "partitions-changed": _partitions_changed,
         "given-now": _given_now,
         "kafkajs-out": _kafkajs_out,
         "brod": _brod,
-        "rejoin": _rejoin_by_words,
-        "rejoin-unnamed": _rejoin_by_words,
-        "java-rejoin": _rejoin_by_words,
+        **dict.fromkeys(("rejoin", "rejoin-unnamed", "java-rejoin", "rd-rejoin"), _rejoin_by_words),
         "java-joined": ClientMember.HANDLERS["joined"],
-        "java-joining": ClientMember.HANDLERS["joining"],
-        **dict.fromkeys(("java-assigned", "given-more"), ClientMember.HANDLERS["assigned"]),
-        **dict.fromkeys(("java-revoked", "given-up"), ClientMember.HANDLERS["revoked"]),
-        "java-lost": ClientMember.HANDLERS["lost"],
-        "rd-rejoin": _rejoin_by_words,
+        **dict.fromkeys(("java-joining", "rd-joining"), ClientMember.HANDLERS["joining"]),
+        **dict.fromkeys(
+            ("java-assigned", "spring-assigned", "given-more"), ClientMember.HANDLERS["assigned"]
+        ),
+        **dict.fromkeys(("java-revoked", "spring-revoked", "given-up"), ClientMember.HANDLERS["revoked"]),
+        **dict.fromkeys(("java-lost", "spring-lost"), ClientMember.HANDLERS["lost"]),
         "commit-refused-rejoins": _commit_refused_rejoins,
         "rd-fatal": _rd_fatal,
         "rd-error": _rd_error,
-        "rd-session": _session_expired,
-        "session-expired": _session_expired,
-        "learned": _learned,
-        "rd-member-id": _learned,
-        "rd-joining": ClientMember.HANDLERS["joining"],
+        **dict.fromkeys(("rd-session", "session-expired"), _session_expired),
+        **dict.fromkeys(("learned", "rd-member-id"), _learned),
         "rd-joined": _rd_joined,
         "rd-synced": _rd_synced,
         "rd-owned": _rd_owned,

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from groupstorm.imports.observation import Observation
-from groupstorm.imports.template import Catalogue
-from groupstorm.imports.templates.catalogues import LATE, UNKNOWN_ERROR, error_of, table
+from groupstorm.imports.templates.catalogues import LATE, UNKNOWN_ERROR, Catalogue, error_of, table
 from groupstorm.trace.events import imported
 
 UNKNOWN: Final = UNKNOWN_ERROR

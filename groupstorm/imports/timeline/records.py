@@ -40,7 +40,7 @@ class WrittenGenerations(GroupPart):
     def _written(self, line: Observation) -> None:
         members, generation = line.fields["members"], line.fields["generation"]
         if generation == self._generation and members:
-            self._again(line)
+            self._change_members(line, members)  # a static member came back, and its group stays as it is
         elif members:
             self._round(line)
         elif generation == 0:
@@ -97,7 +97,7 @@ class WrittenGenerations(GroupPart):
             group.protocol, group.leader, group.members.count,
         )  # fmt: skip
         earliest = None if self._last is None else self._last.time_us
-        group.rows_at(ended, event, Why([ended], _BEGAN, earliest, ended.time_us, inferred=True), -8)
+        group.emit(ended, event, Why([ended], _BEGAN, earliest, ended.time_us, inferred=True), step=-8)
 
     def _change_members(self, line: Observation, written: list[dict[str, Any]]) -> None:
         """Rows for the members that came and went since the last record, as far as no line told them."""
@@ -105,7 +105,7 @@ class WrittenGenerations(GroupPart):
         known = group.members.members
         now = {member["member_id"]: member for member in written}
         gone = [member_id for member_id in known if member_id not in now]
-        instances = {known[member_id].instance: member_id for member_id in gone if known[member_id].instance}
+        instances = {known[member_id]: member_id for member_id in gone if known[member_id]}
         for member_id, member in now.items():
             group.described(line._replace(fields=_description(member)))
             if member_id in known:
@@ -115,23 +115,13 @@ class WrittenGenerations(GroupPart):
                 gone.remove(old)
                 self._replace(line, old, member)
             else:
+                name = group.members.name(member_id)
                 cause = Cause.STATIC_MEMBER if member["instance"] else UNKNOWN
-                event = events.MemberAdded(
-                    group.name, group.members.name(member_id), member_id, member["instance"],
-                    group.generation, str(cause),
-                )  # fmt: skip
-                self._member_row(line, event, _CAME, -6)
-                group.members.add(member_id, member["instance"])
+                event = group.added(member_id, member["instance"], cause)
+                self._member_row(line, event._replace(member=name), _CAME, -6)
         for member_id in gone:
-            removed = known[member_id]
-            name = group.members.name(member_id)
-            group.members.remove(member_id)
-            went = events.MemberRemoved(
-                group.name, name, member_id, removed.instance, group.generation, UNKNOWN
-            )
-            self._member_row(line, went, _WENT, -7)
-            for tell in group.on_removal:
-                tell(member_id, line, UNKNOWN)
+            self._member_row(line, group.removed(member_id, UNKNOWN), _WENT, -7)
+            group.tell_removal(member_id, line, UNKNOWN)
 
     def _replace(self, line: Observation, old: str, member: dict[str, Any]) -> None:
         group, member_id, instance = self._group, member["member_id"], member["instance"]
@@ -149,11 +139,7 @@ class WrittenGenerations(GroupPart):
     ) -> None:
         earliest = None if self._last is None else self._last.time_us
         why = Why([line], rule, earliest, line.time_us, inferred=True)
-        self._group.rows_at(line, event, why, step)
-
-    def _again(self, line: Observation) -> None:
-        """Take the generation once more: a static member came back, and its group stays as it is."""
-        self._change_members(line, line.fields["members"])
+        self._group.emit(line, event, why, step=step)
 
     # -- a group without members -----------------------------------------------------------------
 

@@ -107,8 +107,7 @@ class Round:
         """Whether the logs say who got which partition, of all members."""
         if self.finished is not None or self.is_written:
             return self.is_answered
-        members = self.count if self.count is not None else None
-        return members is not None and len(self.told) >= members > 0
+        return self.count is not None and len(self.told) >= self.count > 0
 
 
 #: Time, order, step, event, why: a row that a round makes when all its lines are there.
@@ -147,9 +146,6 @@ def _preparing(group: str, one: Round) -> list[RoundRow]:
 
 
 def _completing(group: str, one: Round) -> list[RoundRow]:
-    state = GroupState.COMPLETING_REBALANCE
-    count = one.size
-    cause = one.end_cause
     if one.stabilized is not None:
         line = one.stabilized
         why = Why([line], one.end_rule)
@@ -162,13 +158,13 @@ def _completing(group: str, one: Round) -> list[RoundRow]:
     event = events.GroupStateChanged(
         group,
         GroupState.PREPARING_REBALANCE,
-        state,
+        GroupState.COMPLETING_REBALANCE,
         one.generation,
-        cause,
+        one.end_cause,
         None,
         one.protocol,
         one.leader,
-        count,
+        one.size,
     )
     return [(line.time_us, one.order(line), -3, event, why)]
 
@@ -227,7 +223,6 @@ def _assignment_of(one: Round, member_id: str) -> tuple[Observation, list[str]]:
 
 
 def _stable(group: str, one: Round) -> list[RoundRow]:
-    count = one.size
     has_it = [*one.synced.values(), *(seen for seen, _ in one.told.values())]
     synced = min(has_it, key=lambda seen: seen.time_us, default=None)
     if one.assigned is not None:
@@ -241,6 +236,6 @@ def _stable(group: str, one: Round) -> list[RoundRow]:
         return []
     event = events.GroupStateChanged(
         group, GroupState.COMPLETING_REBALANCE, GroupState.STABLE, one.generation, Cause.ASSIGNED, one.leader,
-        one.protocol, one.leader, count,
+        one.protocol, one.leader, one.size,
     )  # fmt: skip
     return [(line.time_us, one.order(line), 0, event, why)]

@@ -112,22 +112,15 @@ class DescribedGroup(GroupPart):
         group, known = self._group, self._group.members.members
         now = {member["member_id"]: member for member in members}
         for member_id in [member_id for member_id in known if member_id not in now]:
-            name = group.members.name(member_id)
-            removed = group.members.remove(member_id)
-            instance = None if removed is None else removed.instance
-            went = events.MemberRemoved(group.name, name, member_id, instance, group.generation, UNKNOWN)
-            group.emit(line, went, self._why(line, _WENT), step=-4)
+            group.emit(line, group.removed(member_id, UNKNOWN), self._why(line, _WENT), step=-4)
             self._had.pop(member_id, None)
         for member_id, member in now.items():
             group.all_ids.setdefault(member_id, False)
             group.members.learn(member_id, member["client"])
             if member_id in known:
                 continue
-            group.members.add(member_id, member["instance"])
-            name = group.members.name(member_id)
-            came = events.MemberAdded(
-                group.name, name, member_id, member["instance"], group.generation, UNKNOWN
-            )
+            came = group.added(member_id, member["instance"], UNKNOWN)
+            came = came._replace(member=group.members.name(member_id))
             group.emit(line, came, self._why(line, _CAME), step=-3)
         group.members.counted(len(now))
 

@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
-from groupstorm.imports.timeline.deaths import Deaths
+from groupstorm.imports.timeline.ends import Deaths
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
 from groupstorm.trace.events import streams as events
 from groupstorm.trace.events.imported import RequestRefused

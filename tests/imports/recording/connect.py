@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import gzip
 import json
 import os
-import shutil
-import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +20,8 @@ from groupstorm.javaruntime import runtimes
 from groupstorm.storms.live.real_clients.libraries import built_once
 from tests.imports.recording.logging_files import broker_logging, member_logging
 from tests.imports.recording.members import RecordingFailed
-from tests.imports.recording.recording import DATA, RECORDED, SERVER_LOG
+from tests.imports.recording.pair import LOOK_S, TIMEOUT_S, Pair, now_ms, until
+from tests.imports.recording.recording import DATA, SERVER_LOG, folder_of_recording, keep
 from tests.processes import run_build
 
 GROUP: Final = "connect-pair"
@@ -35,7 +33,7 @@ DELAY_MS: Final = 10_000
 
 _JVM = ("-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
 _PORTS: Final[Mapping[str, int]] = {"worker-a": 18083, "worker-b": 18084}
-_QUIET_S, _TIMEOUT_S, _LOOK_S = 3.0, 90.0, 0.25
+_QUIET_S: Final = 3.0
 
 
 async def record_connect(out: Path) -> None:
@@ -44,33 +42,21 @@ async def record_connect(out: Path) -> None:
     Raises BrokerUnavailable if something is not installed, RecordingFailed if the workers do not do what
     they are asked for.
     """
-    if DATA.exists():
-        raise RecordingFailed(f"{DATA} exists: is another recording running?")
-    with tempfile.TemporaryDirectory(prefix="groupstorm-recording-") as temporary:
-        folder = Path(temporary)
-        logs = folder / "logs"
-        logs.mkdir()
-        options = {
-            "group.initial.rebalance.delay.ms": "1000",
-            "group.min.session.timeout.ms": str(SESSION_TIMEOUT_MS),
-            "log.dirs": str(DATA),
-        }
+    options = {
+        "group.initial.rebalance.delay.ms": "1000",
+        "group.min.session.timeout.ms": str(SESSION_TIMEOUT_MS),
+        "log.dirs": str(DATA),
+    }
+    with folder_of_recording() as (folder, logs):
         logging = broker_logging(KAFKA_VERSION, folder, logs / SERVER_LOG)
         async with jvm(options, KAFKA_VERSION, logging) as broker:
-            pair = _Pair(broker.address, folder, logs)
+            pair = _Workers(broker.address, folder, logs)
             try:
                 await _situation(pair)
             finally:
                 await pair.end()
-                shutil.rmtree(DATA, ignore_errors=True)
         seen = {"kafka": KAFKA_VERSION, "groups": {GROUP: {"actions": pair.actions, "work": pair.work}}}
-        shutil.rmtree(out, ignore_errors=True)
-        out.mkdir(parents=True)
-        for log in sorted(logs.iterdir()):
-            kept = _without_machine(log.read_bytes(), folder)
-            (out / f"{log.name}.gz").write_bytes(gzip.compress(kept, mtime=0))
-        text = json.dumps(seen, indent=1, sort_keys=True).encode()
-        (out / f"{RECORDED}.gz").write_bytes(gzip.compress(text, mtime=0))
+        keep(logs, seen, out, lambda log: _without_machine(log, folder))
 
 
 def _without_machine(log: bytes, folder: Path) -> bytes:
@@ -79,7 +65,7 @@ def _without_machine(log: bytes, folder: Path) -> bytes:
     return b"".join(lines).replace(str(folder).encode(), b"/tmp/connect")
 
 
-async def _situation(pair: _Pair) -> None:
+async def _situation(pair: _Workers) -> None:
     await pair.start("worker-a")
     await pair.start("worker-b")
     await pair.create_connectors()
@@ -92,27 +78,22 @@ async def _situation(pair: _Pair) -> None:
     await pair.stop("worker-a")
 
 
-class _Pair:
-    """``actions``: what the harness did. ``work``: who had which connectors and tasks when all settled."""
+class _Workers(Pair):
+    """``work``: who had which connectors and tasks when all settled."""
 
     def __init__(self, bootstrap: str, folder: Path, logs: Path) -> None:
-        self.actions: list[Mapping[str, Any]] = []
+        super().__init__(logs)
         self.work: list[Mapping[str, Any]] = []
-        self._bootstrap, self._folder, self._logs = bootstrap, folder, logs
-        self._processes: dict[str, asyncio.subprocess.Process] = {}
+        self._bootstrap, self._folder = bootstrap, folder
         self._input = folder / "lines.txt"
         self._input.write_text("one\n", "utf-8")
 
     async def start(self, name: str) -> None:
-        """Start a worker, and wait until it answers; its log goes on if it had one before."""
+        """Start a worker, and wait until it answers."""
         properties = self._folder / f"{name}.properties"
         properties.write_text(self._properties(name), "utf-8")
-        self._note("start", name)
-        with (self._logs / f"{name}.log").open("ab") as log:
-            self._processes[name] = await asyncio.create_subprocess_exec(
-                *_command(self._folder), str(properties), stderr=log, stdout=asyncio.subprocess.DEVNULL
-            )
-        await _until(lambda: _get(name, "/connectors") is not None, f"{name} does not answer")
+        await self.run(name, [*_command(self._folder), str(properties)])
+        await until(lambda: _get(name, "/connectors") is not None, f"{name} does not answer")
 
     async def create_connectors(self) -> None:
         for name in CONNECTORS:
@@ -123,13 +104,13 @@ class _Pair:
                 "topic": "lines",
             }
             body = json.dumps({"name": name, "config": config}).encode()
-            await _until(partial(_post, "worker-a", "/connectors", body), f"{name} is refused")
+            await until(partial(_post, "worker-a", "/connectors", body), f"{name} is refused")
 
     async def settled(self, *workers: str) -> None:
         """Wait until all work runs on these workers, and has done so for a while."""
         since_s = time.monotonic()
         before: dict[str, list[str]] | None = None
-        deadline_s = since_s + _TIMEOUT_S
+        deadline_s = since_s + TIMEOUT_S
         while True:
             work = await asyncio.to_thread(_work, workers[0])
             if work != before:
@@ -137,29 +118,11 @@ class _Pair:
             found = work or {}
             everything = sum(map(len, found.values())) == 2 * len(CONNECTORS)
             if everything and {*found} == {*workers} and time.monotonic() - since_s > _QUIET_S:
-                self.work.append({"time_ms": _now_ms(), "work": work})
+                self.work.append({"time_ms": now_ms(), "work": work})
                 return
             if time.monotonic() > deadline_s:
                 raise RecordingFailed(f"the workers have not settled: {work}")
-            await asyncio.sleep(_LOOK_S)
-
-    async def stop(self, name: str) -> None:
-        self._note("stop", name)
-        self._processes[name].terminate()
-        await self._processes.pop(name).wait()
-
-    async def kill(self, name: str) -> None:
-        self._note("kill", name)
-        self._processes[name].kill()
-        await self._processes.pop(name).wait()
-
-    async def end(self) -> None:
-        for process in self._processes.values():
-            process.kill()
-            await process.wait()
-
-    def _note(self, do: str, name: str) -> None:
-        self.actions.append({"time_ms": _now_ms(), "do": do, "member": name})
+            await asyncio.sleep(LOOK_S)
 
     def _properties(self, name: str) -> str:
         topics = {f"{kind}.storage.topic": f"connect-{kind}s" for kind in ("offset", "config", "status")}
@@ -248,15 +211,3 @@ def _post(worker: str, path: str, body: bytes) -> bool:
         raise RecordingFailed(refused.read().decode()) from refused
     except OSError:
         return False
-
-
-async def _until(condition: Callable[[], bool], otherwise: str) -> None:
-    deadline_s = time.monotonic() + _TIMEOUT_S
-    while not await asyncio.to_thread(condition):
-        if time.monotonic() > deadline_s:
-            raise RecordingFailed(otherwise)
-        await asyncio.sleep(_LOOK_S)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

@@ -6,6 +6,8 @@ import gzip
 import json
 import shutil
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -30,18 +32,23 @@ async def record(release: str, clients: Clients, out: Path) -> None:
     Raises BrokerUnavailable or InputError if something is not installed, RecordingFailed if the members do
     not do what they are asked for.
     """
+    with folder_of_recording() as (folder, logs):
+        groups = await _run(release, clients, folder, logs)
+        keep(logs, _recorded(release, clients, groups), out)
+
+
+@contextmanager
+def folder_of_recording() -> Iterator[tuple[Path, Path]]:
+    """A folder, and one for logs in it; it goes in the end, and so does the brokers' ``DATA``."""
     if DATA.exists():
         raise RecordingFailed(f"{DATA} exists: is another recording running?")
     with tempfile.TemporaryDirectory(prefix="groupstorm-recording-") as temporary:
-        folder = Path(temporary)
-        logs = folder / "logs"
+        logs = Path(temporary) / "logs"
         logs.mkdir()
         try:
-            groups = await _run(release, clients, folder, logs)
-            recorded = _recorded(release, clients, groups)
+            yield logs.parent, logs
         finally:
             shutil.rmtree(DATA, ignore_errors=True)
-        _keep(logs, recorded, out)
 
 
 async def _run(release: str, clients: Clients, folder: Path, logs: Path) -> list[RecordedGroup]:
@@ -77,11 +84,11 @@ def _recorded(release: str, clients: Clients, groups: list[RecordedGroup]) -> di
     }
 
 
-def _keep(logs: Path, recorded: dict[str, Any], out: Path) -> None:
-    """Write the logs, packed, and what was seen; an older recording goes."""
+def keep(logs: Path, recorded: dict[str, Any], out: Path, changed: Callable[[bytes], bytes] = bytes) -> None:
+    """Write the logs, ``changed`` and packed, and what was seen; an older recording goes."""
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     for log in sorted(logs.iterdir()):
-        (out / f"{log.name}.gz").write_bytes(gzip.compress(log.read_bytes(), mtime=0))
+        (out / f"{log.name}.gz").write_bytes(gzip.compress(changed(log.read_bytes()), mtime=0))
     lines = json.dumps(recorded, indent=1, sort_keys=True)
     (out / f"{RECORDED}.gz").write_bytes(gzip.compress(lines.encode(), mtime=0))
