@@ -85,6 +85,12 @@ class Figures:
     invariants: Mapping[str, str] | None
     answer: str = ""
 
+    @property
+    def records_lost(self) -> int | None:
+        """Records of a share group that nobody gets any more, and that no dead letter queue has."""
+        archived = self.records_archived
+        return None if archived is None else archived - (self.records_dead_lettered or 0)
+
     def to_json(self) -> dict[str, Any]:
         """The figures as one JSON object, in the table's order."""
         return asdict(self)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from groupstorm.figures.table import Figures
+from groupstorm.wording import counted
 
 #: The verdict on an invariant while it holds; anything else is the violation in a sentence.
 HELD: Final = "held"
@@ -64,5 +65,5 @@ def grows_in_most(runs: Sequence[Figures]) -> bool:
 
 
 def overload_sentence(growth: float) -> str:
-    shown = f"{growth:,.0f}" if growth >= 1 else f"{growth:.1f}"
-    return f"at the end the lag still grew by {shown} records a second: less is processed than arrives"
+    shown = counted(round(growth), "record") if growth >= 1 else f"{growth:.1f} records"
+    return f"at the end the lag still grew by {shown} a second: less is processed than arrives"

@@ -135,7 +135,8 @@ def _given_up(shared: Runs) -> list[str]:
             most = max(int(times) for run in runs for times in run.delivery_counts or ())
             is_kept = all(run.records_dead_lettered == run.records_archived for run in runs)
             where = "in the dead letter queue" if is_kept else "lost, without a dead letter queue"
-            ends[name] = f"{counted(count, 'record')} ({where}; delivered up to {counted(most, 'time')})"
+            times = "once" if most == 1 else f"up to {most:,} times"
+            ends[name] = f"{counted(count, 'record')} ({where}; delivered {times})"
     return [f"Given up: {_parts(_grouped(ends))}."] if ends else []
 
 

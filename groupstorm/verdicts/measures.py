@@ -115,7 +115,7 @@ MEASURES: tuple[Measure, ...] = (
     ),
     Measure("imbalance_max", "imbalance", "partitions that one member has more than another", _N, 2, "even"),
     Measure("lock_seconds_lost", "locks", "time that locks kept records from others", _S, 60, "locks"),
-    Measure("records_archived", "archived", "records archived", _N, 1, "archived"),
+    Measure("records_lost", "lost", "records given up and in no dead letter queue", _N, 1, "lost"),
     Measure("records_out_of_order", "order", "records done out of order", _N, 100, "order", 0.01),
     Measure("cross_rack_usd", "dollars", "cost of traffic between racks", Unit.DOLLARS, 0.05, "racks"),
     Measure("restored_bytes", "restored", "state restored before tasks could run", _B, 1e9, "restored"),

@@ -34,7 +34,13 @@ Runs = Mapping[str, Sequence[Figures]]
 _NEW_PROTOCOLS: Final = frozenset({"ConsumerGroupHeartbeat", "StreamsGroupHeartbeat"})
 
 #: Without --rank: what partitions, records and their readers suffer, each weighed once.
-DEFAULT_RANKING: Mapping[str, float] = {"unowned": 1, "staleness": 1, "duplicates": 1, "skipped": 1}
+DEFAULT_RANKING: Mapping[str, float] = {
+    "unowned": 1,
+    "staleness": 1,
+    "duplicates": 1,
+    "skipped": 1,
+    "lost": 1,
+}
 #: The same of a Kafka Streams application.
 DEFAULT_RANKING_OF_TASKS: Mapping[str, float] = {"downtime": 1, "staleness": 1, "duplicates": 1, "skipped": 1}
 
