@@ -48,12 +48,12 @@ class Totals:
 
     @property
     def unknown_owners(self) -> str | None:
-        """Of an imported trace that does not say who owned what: the sentence that says what to add."""
+        """The sentence that says what to add to an imported trace that does not say who owned what."""
         return self.sums.unknown.sentences.get(OWNERSHIP)
 
     @property
     def unknown_absences(self) -> str | None:
-        """The same of one that does not say how long owners were away."""
+        """The sentence that says what to add to one that does not say how long owners were away."""
         return self.sums.unknown.sentences.get(ABSENCES)
 
     @property

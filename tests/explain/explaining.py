@@ -62,7 +62,7 @@ class Trace:
 
 
 def recorded_of(recording: str) -> Mapping[str, Any]:
-    """What the harness saw while it recorded."""
+    """The facts that the harness saw while it recorded."""
     seen: Mapping[str, Any] = json.loads(
         gzip.decompress((LOGS / recording / "recorded.json.gz").read_bytes())
     )

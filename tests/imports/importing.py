@@ -57,7 +57,7 @@ def java_line(time: str, message: str, client: str = "app-a", instance: str = ""
 
 
 def client_line(second: float, message: str, client: str = "c-1") -> str:
-    """The same, so many seconds after ten o'clock."""
+    """A line of a client so many seconds after ten o'clock."""
     clock = f"10:{int(second) // 60:02}:{second % 60:06.3f}".replace(".", ",")
     return java_line(f"2026-03-04 {clock}", message, client)
 

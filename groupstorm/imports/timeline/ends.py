@@ -1,4 +1,4 @@
-"""How members went of which their own log, or their coordinator's, has no last word.
+"""Finds how members went of which their own log, or their coordinator's, has no last word.
 
 A process that died without a word died before its session, which others saw end. Of members of a classic
 group that is empty now, the lines that follow may say how they went.
