@@ -207,12 +207,6 @@ def test_a_refused_commit(
     assert "Unknown: why it was out of the group: add its log from before" in printed(one, capsys)
 
 
-def test_a_commit_to_a_topic_that_is_gone(tmp_path: Path) -> None:
-    said = "Offset commit failed on partition t-0 at offset 7: This server does not host this topic-partition"
-    [refused] = answer(tmp_path, client_line(0, said)).history.refusals
-    assert refused.error == "UNKNOWN_TOPIC_OR_PARTITION"
-
-
 def test_the_exception_belongs_to_the_client_of_the_line_before(tmp_path: Path) -> None:
     refused = client_line(0, next(iter(COMMITS)))
     thrown = (
@@ -222,25 +216,6 @@ def test_the_exception_belongs_to_the_client_of_the_line_before(tmp_path: Path) 
     log = f"{refused}Caused by: {thrown}already rebalanced and assigned the partitions to another member.\n"
     one = answer(tmp_path, log)
     assert sentence(one, "zombie").startswith("c-1's commits were refused 1 time: UNKNOWN_MEMBER_ID")
-
-
-def test_an_exception_alone(tmp_path: Path) -> None:
-    thrown = (
-        "org.apache.kafka.clients.consumer.CommitFailedException: Offset commit cannot be completed "
-        "since the "
-    )
-    log = (
-        f"2026-03-04 10:00:00,000 ERROR {thrown}consumer is not part of an active group for auto assignment\n"
-    )
-    one = answer(tmp_path, log)
-    assert (one.history.group, names(one)) == ("(unnamed)", ["zombie"])
-
-
-def test_a_commit_in_a_rebalance(tmp_path: Path) -> None:
-    message = (
-        "Offset commit failed on partition t-3 at offset 9: The group is rebalancing, so a rejoin is needed."
-    )
-    assert names(answer(tmp_path, client_line(0, message))) == ["commit-in-rebalance"]
 
 
 def test_librdkafka_that_was_fenced(tmp_path: Path) -> None:
@@ -309,23 +284,6 @@ def test_a_coordinator_that_is_lost_again_and_again(tmp_path: Path) -> None:
     one = answer(tmp_path, "".join(client_line(s, f"{LOST}{after}") for s in (0, 5, 10)))
     assert names(one) == ["coordinator-moved"]
     assert sentence(one, "coordinator-moved").startswith("c-1 lost its coordinator 3 times in 10.0 s")
-
-
-ERRORS = (
-    (
-        'KafkaError{code=_MAX_POLL_EXCEEDED,val=-147,str="Application maximum poll interval"}',
-        "max-poll-interval",
-    ),
-    ('KafkaError{FATAL,code=_FATAL,val=-150,str="Broker: Static consumer fenced by other"}', "static-fenced"),
-    ('KafkaError{code=ILLEGAL_GENERATION,val=22,str="Commit failed: Broker: Specified"}', "zombie"),
-    ("org.apache.kafka.common.errors.FencedInstanceIdException: The broker rejected", "static-fenced"),
-    ("org.apache.kafka.common.errors.RebalanceInProgressException: Offset commit", "commit-in-rebalance"),
-)
-
-
-@pytest.mark.parametrize(("error", "pattern"), ERRORS)
-def test_an_error_that_an_application_logs(tmp_path: Path, error: str, pattern: str) -> None:
-    assert names(answer(tmp_path, f"2026-03-04 10:00:00,000 ERROR {error}\n")) == [pattern]
 
 
 def test_a_heartbeat_and_a_commit_are_two_refusals(tmp_path: Path) -> None:

@@ -85,17 +85,6 @@ def test_kafkajs_that_crashes(tmp_path: Path) -> None:
     assert one.findings[0].match.sentence == "1 consumer ended with KafkaJSNonRetriableError."
 
 
-@pytest.mark.parametrize(
-    "line", ["Error from consumer:", "consumergroup/g: lost ownership of map[t:[0 1]] due to"]
-)
-def test_an_error_that_sarama_is_answered(tmp_path: Path, line: str) -> None:
-    """The second line is of later versions (IBM/sarama, consumer_group.go:509 of bd98b3a)."""
-    error = "kafka server: The provided member is not known in the current generation"
-    one = answer(tmp_path, f"2026/03/04 10:00:00 {line} {error}\n")
-    assert names(one) == ["out-of-group"]
-    assert "UNKNOWN_MEMBER_ID" in one.findings[0].match.sentence
-
-
 def test_kafka_go_that_cannot_join(tmp_path: Path) -> None:
     error = "[16] Not Coordinator For Group: the broker is not the coordinator for this group"
     log = "".join(f"2026/03/04 10:00:{s:02} Failed to join group g: {error}\n" for s in (0, 5, 10))
@@ -171,45 +160,6 @@ def test_the_message_of_spring_without_its_logger(tmp_path: Path) -> None:
     assert [(row["group"], row["partitions"]) for row in rows(tmp_path, "partitions_revoked")] == [
         ("g", ["t-0"])
     ]
-
-
-def test_kafkajs_that_its_coordinator_does_not_know(tmp_path: Path) -> None:
-    said = "The coordinator is not aware of this member, re-joining the group"
-    one = answer(tmp_path, NEST.format("10:00:00.001", "ERROR", f"[Runner] {said}", f"{OF_GROUP},{OUT}"))
-    assert names(one) == ["out-of-group"]
-    assert "UNKNOWN_MEMBER_ID" in one.findings[0].match.sentence
-
-
-def test_a_stack_trace_behind_a_line_of_spring(tmp_path: Path) -> None:
-    """The exception has no time of its own."""
-    log = (
-        "2022-06-02 10:00:00.000 WARN 1 --- [ntainer#0-0-C-1] o.s.k.l.KafkaMessageListenerContainer    : "
-        "Non-fatal commit failure\n\norg.apache.kafka.common.errors.RebalanceInProgressException: Offset "
-        "commit cannot be completed since the consumer is undergoing a rebalance\n"
-    )
-    assert names(answer(tmp_path, log)) == ["commit-in-rebalance"]
-
-
-@pytest.mark.parametrize(
-    ("reason", "error"),
-    [
-        ("{:connection_down, {:shutdown, :tcp_closed}}", "COORDINATOR_NOT_AVAILABLE"),
-        (":timeout", "REQUEST_TIMED_OUT"),
-    ],
-)
-def test_brod_that_gets_no_answer(tmp_path: Path, reason: str, error: str) -> None:
-    log = (
-        "2022-07-24 16:05:04.207 [info] Group member (g,coor=#PID<0.7.0>,cb=#PID<0.3.0>,generation=172):\n"
-        f"re-joining group, reason:{reason}\n"
-    )
-    (refused,) = answer(tmp_path, log).history.refusals
-    assert refused.error == error
-
-
-def test_a_coordinator_that_java_of_2017_marks_dead(tmp_path: Path) -> None:
-    line = client_line(0, "Marking the coordinator bd-vagrant:9092 (id: 2147483647 rack: null) dead")
-    (refused,) = answer(tmp_path, line).history.refusals
-    assert (refused.api, refused.error) == ("FindCoordinator", "COORDINATOR_NOT_AVAILABLE")
 
 
 def test_the_sessions_of_sarama(tmp_path: Path) -> None:

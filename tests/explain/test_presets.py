@@ -86,10 +86,6 @@ CASES = (
     Case("stream-join", "range", "session-expired", {"partitions": 12}),
 )
 
-#: The first case of each pattern; the others, and those below, are left to `./dev test`.
-FIRST = [*{case.pattern: case for case in reversed(CASES)}.values()]
-OTHERS = [pytest.param(case, marks=pytest.mark.slow) for case in CASES if case not in FIRST]
-
 #: Seconds of real time each, or variants of what is above.
 SLOW_CASES = (
     Case("assignor-shootout", "range", "session-expired", {"members": 12, "partitions": 6}),
@@ -105,8 +101,18 @@ SLOW_CASES = (
 )
 
 
-def check(folder: Path, case: Case) -> None:
-    trace = storm(folder, case.preset, case.variant, case.settings)
+#: The first case of each pattern; the others are left to `./dev test`.
+FIRST = [*{case.pattern: case for case in reversed(CASES)}.values()]
+OTHERS = [pytest.param(one, marks=pytest.mark.slow) for one in (*CASES, *SLOW_CASES) if one not in FIRST]
+
+
+def is_of_share_group(case: Case) -> bool:
+    return "share" in case.preset and case.variant != "consumer-group"
+
+
+@pytest.mark.parametrize("case", FIRST + OTHERS, ids=lambda case: f"{case.preset}-{case.variant}")
+def test_a_preset_shows_its_pattern(tmp_path: Path, case: Case) -> None:
+    trace = storm(tmp_path / "run", case.preset, case.variant, case.settings)
     window = Window(case.from_s * SECOND_US, None if case.to_s is None else case.to_s * SECOND_US)
     found = explained(trace, window)
     assert first(found) == case.pattern, names(found)
@@ -116,21 +122,6 @@ def check(folder: Path, case: Case) -> None:
         assert found.history.unowned_us is None, "nobody owns a partition"
     else:  # every time without an owner belongs to one of them
         assert found.history.unowned_us == sum(costs)
-
-
-def is_of_share_group(case: Case) -> bool:
-    return "share" in case.preset and case.variant != "consumer-group"
-
-
-@pytest.mark.parametrize("case", FIRST + OTHERS, ids=lambda case: f"{case.preset}-{case.variant}")
-def test_a_preset_shows_its_pattern(tmp_path: Path, case: Case) -> None:
-    check(tmp_path / "run", case)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", SLOW_CASES, ids=lambda case: f"{case.preset}-{case.variant}")
-def test_a_long_preset_shows_its_pattern(tmp_path: Path, case: Case) -> None:
-    check(tmp_path / "run", case)
 
 
 @pytest.mark.slow

@@ -27,14 +27,16 @@ PINO: Final = (
     f'{{"level":30,"time":1772618403126,"pid":17,{OF_MEMBER},"memberAssignment":{{"t":[0,1]}},'
     f'"msg":"{HAS_JOINED}"}}\n'
 )
+#: Message, second, and what is beside them.
+RECORDS: Final = (
+    (HEARTBEAT, "0.123", f'"clientId":"api",{OUT}'),
+    (REJOINS, "0.125", f"{OF_MEMBER},{OUT}"),
+    (HAS_JOINED, "3.126", f'{OF_MEMBER},"memberAssignment":{{"t":[0,1]}}'),
+)
 #: As the documentation of kafkajs has it: what is beside the message, its time too, is in an object.
 WINSTON: Final = "".join(
     f'{{"level":"warn","message":"{message}","extra":{{"timestamp":"2026-03-04T10:00:0{at}Z",{more}}}}}\n'
-    for message, at, more in (
-        (HEARTBEAT, "0.123", f'"clientId":"api",{OUT}'),
-        (REJOINS, "0.125", f"{OF_MEMBER},{OUT}"),
-        (HAS_JOINED, "3.126", f'{OF_MEMBER},"memberAssignment":{{"t":[0,1]}}'),
-    )
+    for message, at, more in RECORDS
 )
 PINO_PRETTY: Final = f"""\
 [2026-03-04 10:00:00.123] ERROR (17): {HEARTBEAT}
@@ -57,19 +59,8 @@ PINO_PRETTY: Final = f"""\
 BACKSLASHED: Final = "".join(
     f'{{"loglevel":"error","msg":"ERROR {message} {{{record}}}"}}\n'
     for message, record in (
-        (line["message"], line["record"].replace('"', '\\"'))
-        for line in (
-            {
-                "message": HEARTBEAT,
-                "record": f'"timestamp":"2026-03-04T10:00:00.123Z","clientId":"api",{OUT}',
-            },
-            {"message": REJOINS, "record": f'"timestamp":"2026-03-04T10:00:00.125Z",{OF_MEMBER},{OUT}'},
-            {
-                "message": HAS_JOINED,
-                "record": '"timestamp":"2026-03-04T10:00:03.126Z",'
-                f'{OF_MEMBER},"memberAssignment":{{"t":[0,1]}}',
-            },
-        )
+        (message, f'"timestamp":"2026-03-04T10:00:0{at}Z",{more}'.replace('"', '\\"'))
+        for message, at, more in RECORDS
     )
 )
 
@@ -127,16 +118,6 @@ def test_sarama_cluster_of_2016(tmp_path: Path) -> None:
     assert [row["partitions"] for row in rows(tmp_path, "partitions_revoked")] == [["t-0"]]
 
 
-def test_sarama_says_the_group_of_its_coordinator(tmp_path: Path) -> None:
-    log = (
-        "[sarama]2018/01/18 04:38:29 client/coordinator coordinator for consumergroup g is #146 (b:9092)\n"
-        "[sarama]2018/01/18 04:38:29 rebalance error: kafka server: Request was for a consumer group that is "
-        "not coordinated by this broker.\n"
-    )
-    one = answer(tmp_path, log)
-    assert (one.history.group, one.history.refusals[0].error) == ("g", "NOT_COORDINATOR")
-
-
 # -- franz-go with a structured logger ------------------------------------------------------------
 
 
@@ -163,60 +144,7 @@ def test_franz_go_with_its_fields_beside_the_message(tmp_path: Path) -> None:
 RD: Final = "%4|1606832093.118|X|rdkafka#consumer-10| [thrd:main]: {}\n"
 
 
-@pytest.mark.parametrize(
-    ("line", "refusal"),
-    [
-        (
-            "Offset commit (manual) failed for 1/1 partition(s): Broker: Unknown member: t[0]@3(Broker: "
-            "Unknown member)",
-            ("OffsetCommit", "UNKNOWN_MEMBER_ID"),
-        ),
-        (
-            "GroupCoordinator/3: Timed out HeartbeatRequest in flight (after 10963ms, timeout #0): possibly "
-            "held back by preceeding OffsetCommitRequest with timeout in 48457ms",
-            ("Heartbeat", "REQUEST_TIMED_OUT"),
-        ),
-        (
-            'Group "g" heartbeat error response in state up (join state started, 1 partition(s) assigned): '
-            "Broker: Specified group generation id is not valid",
-            ("Heartbeat", "ILLEGAL_GENERATION"),
-        ),
-    ],
-)
-def test_what_librdkafka_1_is_refused(tmp_path: Path, line: str, refusal: tuple[str, str]) -> None:
-    answer(tmp_path, RD.format(line))
-    (row,) = rows(tmp_path, "request_refused")
-    assert (row["api"], row["error"]) == refusal
-
-
-def test_why_librdkafka_1_rebalances(tmp_path: Path) -> None:
-    said = "is rebalancing in state up (join-state started) with assignment: max.poll.interval.ms exceeded"
-    assert names(answer(tmp_path, RD.format(f'Group "g" {said}'))) == ["max-poll-interval"]
-
-
-def test_an_exception_of_the_client_for_dotnet(tmp_path: Path) -> None:
-    log = (
-        '{"Timestamp":"2026-03-04T10:00:00Z","Message":"Broker: Unknown member ---> '
-        "Confluent.Kafka.KafkaException: Broker: Unknown member\\n at Confluent.Kafka.Impl.SafeKafkaHandle."
-        'Commit(IEnumerable`1 offsets)"}\n'
-    )
-    answer(tmp_path, log)
-    (row,) = rows(tmp_path, "request_refused")
-    assert (row["api"], row["error"]) == ("OffsetCommit", "UNKNOWN_MEMBER_ID")
-
-
 # -- old releases of Kafka ------------------------------------------------------------------------
-
-
-def test_a_thread_of_streams_2_0_that_missed_a_rebalance(tmp_path: Path) -> None:
-    thread = "app-2fdba422-f172-45f0-966a-1fee31bfb44d-StreamThread-1"
-    log = (
-        f"[2018-10-24 01:06:06,367] WARN stream-thread [{thread}] Detected task 0_0 that got migrated to "
-        "another thread. This implies that this thread missed a rebalance and dropped out of the consumer "
-        "group. Will try to rejoin the consumer group. (org.apache.kafka.streams.processor.StreamThread)\n"
-    )
-    one = answer(tmp_path, log)
-    assert (one.history.group, names(one)) == ("app", ["out-of-group"])
 
 
 def test_a_broker_of_2_2_names_who_joins(tmp_path: Path) -> None:
@@ -244,52 +172,6 @@ def test_a_join_behind_generations_that_the_log_does_not_have(tmp_path: Path) ->
 
 
 # -- errors that stand alone, and what an application logs of them ---------------------------------
-
-
-@pytest.mark.parametrize(
-    ("log", "pattern"),
-    [
-        (
-            "2026-03-04 10:00:00 ERROR OrderService - batch 17 of 10:00:05 failed\n"
-            "org.apache.kafka.clients.consumer.CommitFailedException: Commit cannot be completed since the "
-            "group has already rebalanced\n",
-            "zombie",
-        ),
-        (
-            "2026-03-04 10:00:00,001 [1] ERROR Worker - Local: Maximum application poll interval "
-            "(max.poll.interval.ms) exceeded\n",
-            "max-poll-interval",
-        ),
-        ("2026-03-04 10:00:00 - WARNING - Heartbeat poll expired, leaving group\n", "max-poll-interval"),
-        (
-            "2026-03-04 10:00:00 Member app-1-77aa sending LeaveGroup request to coordinator b:9092 (id: 7 "
-            "rack: null) due to consumer poll timeout has expired. This means the time between polls\n",
-            "max-poll-interval",
-        ),
-        (
-            "[2026-03-04 10:00:00,001] ERROR given member.id pod-0-aa is identified as a known static member "
-            "pod-0, but not matching the expected member.id pod-0-bb during join-group, will respond with "
-            "instance fenced error (kafka.coordinator.group.GroupMetadata)\n",
-            "static-fenced",
-        ),
-        (
-            '{"time":"2026-03-04T10:00:00Z","message":"join group failed","group":"g","err":'
-            '"FENCED_INSTANCE_ID: The broker rejected this static consumer"}\n',
-            "static-fenced",
-        ),
-        (
-            "E, [2026-03-04T10:00:00.174 #9] ERROR -- : [[g] {}:] Error sending heartbeat: "
-            "Kafka::UnknownMemberId\n"
-            "I, [2026-03-04T10:00:00.175 #9]  INFO -- : [[g] {}:] Joining group `g`\n",
-            "out-of-group",
-        ),
-    ],
-    ids=["below", "librdkafka", "kafka-python-2", "java", "broker", "franz-go", "ruby-kafka"],
-)
-def test_an_error_alone_is_a_first_answer(tmp_path: Path, log: str, pattern: str) -> None:
-    assert names(answer(tmp_path, log)) == [pattern]
-    told = [*rows(tmp_path, "request_refused"), *rows(tmp_path, "rejoin_requested")]
-    assert min(row["time_us"] for row in told) == 0
 
 
 def test_an_exception_has_the_time_of_the_line_above_and_not_of_the_last_line_of_kafka(
@@ -335,18 +217,6 @@ def test_a_consumer_of_franz_go_that_is_closed_does_not_join_again(tmp_path: Pat
     assert rows(tmp_path, "rejoin_requested") == []
 
 
-def test_a_worker_of_connect_is_told_that_the_coordinator_loads(tmp_path: Path) -> None:
-    """Confluent for Kubernetes puts the names of the pod's application behind the logger."""
-    log = (
-        "[2026-03-04 10:00:00,971] INFO [Worker clientId=w, groupId=g] JoinGroup failed: Coordinator b:9092 "
-        "(id: 2147483647 rack: null isFenced: false) is loading the group. "
-        "(org.apache.kafka.connect.runtime.distributed.WorkerCoordinator:700) - app=connect, clusterId=c, "
-        "server=0\n"
-    )
-    one = answer(tmp_path, log)
-    assert one.history.refusals[0].error == "COORDINATOR_LOAD_IN_PROGRESS"
-
-
 def test_a_leader_alone_in_its_group_begins_two_rebalances(tmp_path: Path) -> None:
     """A second round only finishes the first where partitions go to somebody."""
     reason = "leader app-1-77 re-joining group during Stable"
@@ -362,35 +232,6 @@ def test_a_log_that_ends_as_its_member_begins_to_join(tmp_path: Path) -> None:
     answer(tmp_path, "2026-03-04 10:00:00 [Consumer clientId=a, groupId=g] (Re-)joining group\n")
     (asked,) = rows(tmp_path, "rejoin_requested")
     assert (asked["member"], asked["cause"]) == ("a", "unknown")
-
-
-# -- KIP-848 ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("said", "error"),
-    [
-        ("ConsumerGroupHeartbeatRequest failed because member c-1 is unknown.", "UNKNOWN_MEMBER_ID"),
-        (
-            "ConsumerGroupHeartbeatRequest failed for member c-1 because epoch 7 is fenced.",
-            "FENCED_MEMBER_EPOCH",
-        ),
-        (
-            "ConsumerGroupHeartbeatRequest failed because the group coordinator b:9092 (id: 7 rack: null) is "
-            "incorrect. Will attempt to find the coordinator again and retry",
-            "NOT_COORDINATOR",
-        ),
-        (
-            "StreamsGroupHeartbeatRequest failed because instance id p-0 is fenced: in use. Check for "
-            "another Streams instance using the same group instance id.",
-            "FENCED_INSTANCE_ID",
-        ),
-    ],
-)
-def test_the_words_of_kafka_4_for_a_heartbeat_that_is_refused(tmp_path: Path, said: str, error: str) -> None:
-    answer(tmp_path, f"2026-03-04 10:00:00 [Consumer clientId=c, groupId=g] {said}\n")
-    (row,) = rows(tmp_path, "request_refused")
-    assert (row["api"], row["error"]) == ("Heartbeat", error)
 
 
 # -- logfmt, and Java before its lines had a prefix -------------------------------------------------
@@ -476,17 +317,6 @@ def test_lines_without_a_prefix_beside_others_are_of_an_unknown_consumer(tmp_pat
     answer(tmp_path, whole + STRIPPED)
     assert {row["group"] for row in rows(tmp_path)} == {"g"}
     assert {row["member"] for row in rows(tmp_path) if "member" in row} <= {"app-2"}
-
-
-def test_a_consumer_of_librdkafka_0_9(tmp_path: Path) -> None:
-    name = "RDKAFKA-7-HEARTBEAT: rdkafka#consumer-1: "
-    log = (
-        f'1772618400.650 {name}Group "g" heartbeat error response in state up '
-        "(join state assigned, 1 partition(s) assigned): Broker: Group rebalance in progress\n"
-    )
-    answer(tmp_path, log)
-    (refused,) = rows(tmp_path, "request_refused")
-    assert (refused["group"], refused["api"], refused["error"]) == ("g", "Heartbeat", "REBALANCE_IN_PROGRESS")
 
 
 def test_heartbeats_that_were_answered_say_too_little(tmp_path: Path) -> None:

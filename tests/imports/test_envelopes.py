@@ -26,15 +26,10 @@ LINES = {
     "docker": f"2024-11-18T14:36:14.998683114Z 2024-11-18 14:36:14,337 INFO {MESSAGE} {LOGGER} [t-0]",
     "operator": "[INFO] 2024-11-18 14:36:14,337 [t] class method - app=kafka, clusterId=x, server=0 - "
     + MESSAGE,
-    "compose": f"kafka-1  | [2024-11-18 14:36:14,337] INFO {MESSAGE} {LOGGER}",
     "cloudwatch": f"[2024-11-18 14:36:14,337] INFO {MESSAGE} {LOGGER},2024-11-18 15:00:00.000",
     "hadoop": f"24/11/18 14:36:14 INFO group.GroupCoordinator: {MESSAGE}",
     "spring": f"2024-11-18 14:36:14.337  INFO 22292 --- [afka-group_id-2] k.c.g.Coordinator  : {MESSAGE}",
     "spring-3": f"2024-11-18T09:36:14.337-05:00  INFO 597 --- [app] [t] k.c.g.GroupCoordinator : {MESSAGE}",
-    "logstash-json": json.dumps(
-        {"@timestamp": "2024-11-18T14:36:14.337Z", "message": MESSAGE, "logger_name": "k", "level": "INFO"}
-    ),
-    "csv": f'"2024-11-18T14:36:14.337Z","host","app","{MESSAGE}"',
     "papertrail": f"2024 Nov 18 14:50:00  | 2024-11-18 14:36:14,337 - kafka.coordinator - INFO - {MESSAGE}",
     "line-number": f"[2024-11-18 14:36:14,337] INFO {MESSAGE} (kafka.coordinator.group.GroupCoordinator:66)",
     "logback": f"2024-11-18 14:36:14.337 INFO  [thread] o.a.k.c.c.i.Coordinator - {MESSAGE}",

@@ -21,6 +21,9 @@ from groupstorm.whatif.waves import find_waves
 S = 1_000_000
 TIMEOUTS = Timeouts(session_us=45 * S, heartbeat_us=3 * S, max_poll_interval_us=300 * S)
 
+#: A process starts and joins at once.
+BEGUN = ((0, signs.STARTED, "", ""), (0, signs.JOINED, "", "a"))
+
 
 def lives(*rows: tuple[float, str, str, str], instances: Mapping[str, str] = MappingProxyType({})) -> Lives:
     """Return the life of one process; each row: seconds, kind, detail, member id."""
@@ -43,16 +46,13 @@ def told(found: Lives) -> list[tuple[str, float, str, float]]:
 
 def test_a_process_that_dies_is_silent_from_its_last_heartbeat_on() -> None:
     """Its session of 45 s expires at 100 s: the last heartbeat was at 55 s, the next one was due at 58 s."""
-    found = lives(
-        (0, signs.STARTED, "", ""), (0, signs.JOINED, "", "a"), (100, signs.REMOVED, "session-expired", "a")
-    )
+    found = lives(*BEGUN, (100, signs.REMOVED, "session-expired", "a"))
     assert told(found) == [("start", 0, "observed", 0), ("crash", 56.5, "inferred", 0)]
 
 
 def test_a_process_that_goes_on_after_its_session_expired_stood_still() -> None:
     found = lives(
-        (0, signs.STARTED, "", ""),
-        (0, signs.JOINED, "", "a"),
+        *BEGUN,
         (100, signs.REMOVED, "session-expired", "a"),
         (130, signs.LOST, "UNKNOWN_MEMBER_ID", "a"),
     )
@@ -62,8 +62,7 @@ def test_a_process_that_goes_on_after_its_session_expired_stood_still() -> None:
 def test_the_session_of_a_dead_process_expires_though_its_successor_runs() -> None:
     """The member id says whose session expires."""
     found = lives(
-        (0, signs.STARTED, "", ""),
-        (0, signs.JOINED, "", "a"),
+        *BEGUN,
         (80, signs.STARTED, "", ""),
         (80, signs.JOINED, "", "b"),
         (100, signs.REMOVED, "session-expired", "a"),
@@ -99,8 +98,7 @@ def test_a_process_that_starts_in_a_round_joins_no_sooner() -> None:
 def test_a_static_member_that_gives_up_everything_stops_and_does_not_die() -> None:
     """It sends no LeaveGroup: its session expires 45 s later."""
     found = lives(
-        (0, signs.STARTED, "", ""),
-        (0, signs.JOINED, "", "a"),
+        *BEGUN,
         (50, signs.REVOKED, "assignment", "a"),
         (50, signs.REJOIN, "left-group", ""),
         (94, signs.REMOVED, "session-expired", "a"),
@@ -111,8 +109,7 @@ def test_a_static_member_that_gives_up_everything_stops_and_does_not_die() -> No
 
 def test_a_member_that_gives_up_everything_to_join_again_dies_later() -> None:
     found = lives(
-        (0, signs.STARTED, "", ""),
-        (0, signs.JOINED, "", "a"),
+        *BEGUN,
         (50, signs.REVOKED, "rebalance", "a"),
         (50, signs.PARKED, "", "a"),
         (51, signs.SYNCED, "", "a"),
@@ -156,9 +153,7 @@ def test_a_removal_whose_cause_no_log_says_is_a_problem() -> None:
 
 
 def test_a_member_whose_own_log_does_not_say_that_it_ends_was_silent() -> None:
-    found = lives(
-        (0, signs.STARTED, "", ""), (0, signs.JOINED, "", "a"), (100, signs.REMOVED, "unknown", "a")
-    )
+    found = lives(*BEGUN, (100, signs.REMOVED, "unknown", "a"))
     assert told(found)[-1] == ("crash", 56.5, "inferred", 0)
     assert found.problems == []
 

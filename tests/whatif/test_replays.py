@@ -21,6 +21,8 @@ from tests.whatif.storms import KNOWN, SIZE, as_logs, drafted, replayed, storm
 from tools.log_printing.logs import LogKind, as_log
 
 QUICK = {"start_ms": {"exactly": 7_000}, "ready_ms": {"exactly": 6_000}}
+#: One restart is over before the next one begins.
+APART = {**QUICK, "ready_ms": {"exactly": 10_000}}
 STORMS = [
     ("rolling-deploy", "eager", QUICK),
     ("rolling-deploy", "cooperative", QUICK),
@@ -88,13 +90,7 @@ def test_a_slow_batch_is_found_in_logs(tmp_path: Path) -> None:
 def test_a_brokers_log_alone_needs_what_its_reader_knows(tmp_path: Path) -> None:
     """It names neither partitions nor the assignor. With the default, an eager one, no round follows another
     as it did: the replay does not agree."""
-    run = storm(
-        tmp_path / "run",
-        "rolling-deploy",
-        "cooperative",
-        start_ms={"exactly": 7_000},
-        ready_ms={"exactly": 10_000},
-    )
+    run = storm(tmp_path / "run", "rolling-deploy", "cooperative", **APART)
     imported = as_logs(run, tmp_path / "logs", LogKind.BROKER)
     _, draft = drafted(imported)
     [problem] = draft.problems
@@ -148,13 +144,7 @@ def test_what_was_not_so_does_not_agree(tmp_path: Path) -> None:
 def test_a_trace_that_begins_in_the_middle_of_a_groups_life(tmp_path: Path) -> None:
     """The logs begin at 50 s: all four members are in the group when the first process stops. They join in
     the minute before, which counts for nothing."""
-    run = storm(
-        tmp_path / "run",
-        "rolling-deploy",
-        "cooperative",
-        start_ms={"exactly": 7_000},
-        ready_ms={"exactly": 10_000},
-    )
+    run = storm(tmp_path / "run", "rolling-deploy", "cooperative", **APART)
     rows = list(read_rows(run))
     files = [tmp_path / f"{kind}.log" for kind in LogKind]
     for kind, file in zip(LogKind, files, strict=True):
@@ -170,13 +160,7 @@ def test_a_trace_that_begins_in_the_middle_of_a_groups_life(tmp_path: Path) -> N
 
 def test_a_trace_of_the_coordinator_alone(tmp_path: Path) -> None:
     """As `serve --trace` writes it: without rows of members, un-owned time is not known."""
-    run = storm(
-        tmp_path / "run",
-        "rolling-deploy",
-        "cooperative",
-        start_ms={"exactly": 7_000},
-        ready_ms={"exactly": 10_000},
-    )
+    run = storm(tmp_path / "run", "rolling-deploy", "cooperative", **APART)
     rows = [dict(row) for row in read_rows(run) if row["source"] == "coordinator"]
     (tmp_path / "trace.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
     found, draft = replayed(tmp_path / "trace.jsonl", tmp_path)
