@@ -49,6 +49,7 @@ class Defaults(NamedTuple):
 
     ``cautions``: what a person has to know who takes that configuration. ``contradictory``: configurations
     whose settings cannot go well together, however their runs ended. ``called``: the defaults, in a sentence.
+    ``sets``: the settings of each configuration that differ from the defaults.
     """
 
     words: str
@@ -56,6 +57,7 @@ class Defaults(NamedTuple):
     cautions: Mapping[str, str]
     contradictory: frozenset[str] = frozenset()
     called: str = "the defaults"
+    sets: Mapping[str, str] = {}
 
     @property
     def has_them(self) -> str | None:
@@ -167,8 +169,10 @@ def recommendation(
         sentences = [f"Recommendation: {chosen}, {only}."]
     else:
         sentences = [_chosen(chosen, others, defaults), *_may_be_better(choice), _beaten(choice)]
-    sentences.append(_price(variants[chosen]))
     plain = defaults.has_them
+    if plain is None and (to_set := defaults.sets.get(chosen)):
+        sentences.append(f"Set {to_set}.")
+    sentences.append(_price(variants[chosen]))
     if plain is None:
         sentences.append(
             f"None of these has {defaults.called} ({defaults.words}): add them, to see what a change buys."

@@ -105,8 +105,8 @@ LOGS: Final = (
         "g: Heartbeat NOT_COORDINATOR: ",
     ),
     (
-        f"{HEARTBEAT.replace('ConsumerGroup', 'StreamsGroup')}because instance id p-0 is fenced: in use. Check for "
-        "another Streams instance using the same group instance id.\n",
+        f"{HEARTBEAT.replace('ConsumerGroup', 'StreamsGroup')}because instance id p-0 is fenced: in use. "
+        "Check for another Streams instance using the same group instance id.\n",
         "g: Heartbeat FENCED_INSTANCE_ID: static-fenced",
     ),
     (

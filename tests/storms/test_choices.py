@@ -34,6 +34,7 @@ def test_the_default_of_the_strategy_is_its_first_assignor() -> None:
     assert found.has_them == "eager"
     assert found.words == "partition.assignment.strategy=range"
     assert found.distances["cooperative"].changes == 1
+    assert found.sets == {"eager": "", "cooperative": "partition.assignment.strategy=cooperative-sticky"}
 
 
 def test_an_assignor_that_no_kafka_client_brings_is_farther_than_one_of_kafkas() -> None:

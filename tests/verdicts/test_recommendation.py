@@ -127,8 +127,12 @@ def test_what_is_as_near_to_the_defaults_is_not_called_further() -> None:
 def test_of_the_same_settings_the_nearest_number_is_taken() -> None:
     variants = {"t15": runs(300), "t30": runs(310), "t90": runs(305)}
     distances = {"t15": Distance(1, 1.1), "t30": Distance(1, 0.4), "t90": Distance(1, 0.7)}
-    said = recommendation(variants, Defaults("session.timeout.ms=45s", distances, {}), UNOWNED)
-    assert said[0] == "Recommendation: t30. As good, but further from the defaults: t15 and t90."
+    sets = {"t15": "session.timeout.ms=15s", "t30": "session.timeout.ms=30s"}
+    said = recommendation(variants, Defaults("session.timeout.ms=45s", distances, {}, sets=sets), UNOWNED)
+    assert said[:2] == [
+        "Recommendation: t30. As good, but further from the defaults: t15 and t90.",
+        "Set session.timeout.ms=30s.",
+    ]
     assert said[-1].startswith("None of these has the defaults (session.timeout.ms=45s): add them")
 
 

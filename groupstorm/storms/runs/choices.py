@@ -81,6 +81,14 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
         frozenset(
             name for name, one in configurations.items() if contradict_themselves(one.settings, one.steps)
         ),
+        sets={
+            name: ", ".join(
+                f"{setting}={_shown(setting, one[setting])}"
+                for setting, value in defaults.items()
+                if setting in one and _shown(setting, one[setting]) != _shown(setting, value)
+            )
+            for name, one in written.items()
+        },
     )
 
 
