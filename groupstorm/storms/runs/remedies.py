@@ -27,7 +27,6 @@ from groupstorm.trace.events.coordinator import MemberRemoved
 from groupstorm.trace.events.member import RejoinRequested
 from groupstorm.trace.rows import TracedEvent, TraceEntry
 from groupstorm.trace.schema import Source
-from groupstorm.trace.writer import NullSink
 
 _SEEDS: Final = 3
 """With so many seeds a value has to mend the group."""
@@ -56,7 +55,7 @@ class Remedy:
     lag_growth: float | None
 
 
-class _Departures(NullSink):
+class _Departures:
     """Takes a run's events and keeps when a member was last thrown out, or left because it had not polled."""
 
     def __init__(self) -> None:
@@ -73,6 +72,9 @@ class _Departures(NullSink):
     def add_all(self, entries: Iterable[TraceEntry]) -> None:
         for time_us, source, event in entries:
             self.add(time_us, source, event)
+
+    def close(self) -> None:
+        pass
 
 
 class RemedySearch:
