@@ -81,9 +81,14 @@ class _Batches(ComputedBatches):
     @overload
     def __getitem__(self, index: slice) -> Sequence[RecordBatch]: ...
     def __getitem__(self, index: int | slice) -> RecordBatch | Sequence[RecordBatch]:
-        if isinstance(index, slice):
-            return [self._batch(at) for at in self._range[index]]
-        return self._batch(self._range[index])
+        if isinstance(index, int):
+            return self._batch(self._range[index])
+        wanted = self._range[index]
+        if self._with_producers:
+            return [self._batch(at) for at in wanted]
+        chosen, columns = slice(wanted.start, wanted.stop, wanted.step), self._columns
+        where = columns.base_offsets[chosen], columns.last_offsets[chosen], columns.sizes[chosen]
+        return [*map(RecordBatch, *where)]
 
     def _batch(self, at: int) -> RecordBatch:
         columns = self._columns
