@@ -51,15 +51,20 @@ def make_traces(database: DuckDBPyConnection, events: int, runs: int, size: int,
     settings = {"members": size, "partitions": 10 * size}
     base = run(load("rolling-deploy").resolve("eager", 1, settings), folder / ".base", "parquet")
     source = f"read_parquet('{base.trace}')"
-    found = database.execute(f"SELECT max(seq) + 1, max(time_us) + 1 FROM {source}").fetchone()
+    found = database.execute(
+        f"SELECT max(seq) + 1, max(time_us) + 1, max(record_rate) FROM {source}"
+    ).fetchone()
     assert found is not None
-    seqs, time_us = found
+    seqs, time_us, record_rate = found
     copies = max(1, events // runs // base.events)
+    # the log goes on through all copies, so that the owners of each go on where those of the last one stood
+    records = f"copy * ({record_rate} * {time_us} // 1000000)"
     for number in range(runs):
         one = folder / "traces" / f"run-{number}"
         one.mkdir(parents=True)
         database.execute(
-            f"COPY (SELECT t.* REPLACE (seq + copy * {seqs} AS seq, time_us + copy * {time_us} AS time_us) "
+            f"COPY (SELECT t.* REPLACE (seq + copy * {seqs} AS seq, time_us + copy * {time_us} AS time_us, "
+            f"list_transform(positions, lambda p: p + {records}) AS positions) "
             f"FROM range({copies}) c(copy), {source} t ORDER BY copy, t.seq) TO '{one}/trace.parquet'"
         )
     return copies * runs * base.events

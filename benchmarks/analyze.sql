@@ -41,17 +41,8 @@ WITH stated AS (
 )
 SELECT * EXCLUDE (change) FROM counted WHERE kind <> 'exist' OR place = 1;
 
-CREATE TEMP TABLE completion AS
-WITH by_row AS (
-    SELECT run, "group", seq, sum(
-        CASE WHEN kind = 'exist' THEN 1 WHEN kind = 'own' AND place = 1 THEN 0
-             WHEN kind = 'own' AND owners = 1 THEN -1 WHEN kind = 'end' AND owners = 0 THEN 1 ELSE 0 END
-    ) AS missing
-    FROM steps GROUP BY ALL
-), so_far AS (
-    SELECT run, "group", seq, sum(missing) OVER (PARTITION BY run, "group" ORDER BY seq) AS missing FROM by_row
-)
-SELECT run, "group", min(seq) AS complete_seq FROM so_far WHERE missing = 0 GROUP BY ALL;
+CREATE TEMP TABLE beginning AS  -- of ownership, in the trace of a scenario
+SELECT run, "group", min(time_us) AS begun_us FROM rows WHERE event = 'member_started' GROUP BY ALL;
 
 CREATE TEMP TABLE rounds AS
 WITH changes AS (
@@ -105,17 +96,19 @@ WITH following AS (
     SELECT *, unnest(range(prepared_seq // 1024, until_seq // 1024 + 1)) AS place FROM spans
 ), gaps AS (
     SELECT f.*, coalesce(close_us, end_us) AS until_us, coalesce(close_seq, last_seq + 1) AS at_seq,
-           coalesce(close_us, end_us) - time_us AS gap_us
-    FROM following f JOIN completion USING (run, "group") JOIN runs USING (run, "group")
-    WHERE owners = 0 AND seq > complete_seq AND coalesce(close_us, end_us) > time_us
+           greatest(time_us, begun_us) AS since_us, coalesce(close_us, end_us) - since_us AS gap_us
+    FROM following f JOIN beginning USING (run, "group") JOIN runs USING (run, "group")
+    WHERE owners = 0 AND coalesce(close_us, end_us) > greatest(time_us, begun_us)
 )
-SELECT g.run, g."group", "partition", time_us AS from_us, until_us AS to_us, gap_us,
+SELECT g.run, g."group", "partition", since_us AS from_us, until_us AS to_us, gap_us,
        CASE WHEN member = new_owner THEN gap_us
             ELSE least(gap_us, coalesce(callback_us, 0))
                  + least(gap_us - least(gap_us, coalesce(callback_us, 0)), coalesce(new_callback_us, 0))
        END AS paused_us,
        member AS old_owner, new_owner, g.generation AS old_generation, new_generation,
-       new_generation - g.generation AS generations, coalesce(event, 'partitions_created') AS ended_by, g.cause,
+       new_generation - g.generation AS generations,
+       coalesce(event, CASE WHEN g.time_us < since_us THEN 'member_started' ELSE 'partitions_created' END) AS ended_by,
+       g.cause,
        r.prepared_us, r.cause AS rebalance_cause
 FROM gaps g LEFT JOIN places r
   ON g.run = r.run AND g."group" = r."group" AND g.at_seq // 1024 = r.place
