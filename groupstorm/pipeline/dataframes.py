@@ -23,6 +23,7 @@ from groupstorm.figures.by_group import WHOLE, Window
 from groupstorm.pipeline.local_tables import GroupFold
 from groupstorm.pipeline.results import TABLES, Key, figures_schema
 from groupstorm.problems import InputError
+from groupstorm.trace.parquet import batch_rows
 from groupstorm.trace.rows import read_row
 
 if TYPE_CHECKING:
@@ -39,11 +40,6 @@ _FOUND: Mapping[str, str] = {
     **dict.fromkeys((*GROUP, "table", FIGURES, "problem"), "string"),
     **reduce(or_, map(dict, TABLES.values())),
 }
-
-#: So many rows of tables go on together.
-_ROWS_AT_ONCE = 4096
-
-FoundRow = dict[str, Any]
 
 
 def intervals(rows: DataFrame, window: Window = WHOLE) -> DataFrame:
@@ -109,27 +105,40 @@ class _Group:
         if self._problem is not None:
             return
         try:
-            self._fold.add(row, read_row(row, self._now_us))
+            self._fold.add(row, read_row(row, self._now_us, typed=True))
             self._now_us = row["time_us"]
         except InputError as mismatch:
             self._problem = str(mismatch)
 
-    def found(self) -> Iterator[FoundRow]:
+    def found(self) -> Iterator[pyarrow.RecordBatch]:
         """The rows of tables that are complete since the last call."""
         for name, rows in self._fold.tables.take():
-            for row in rows:
-                yield self._head(name) | row
+            yield self._batch(name, rows)
 
-    def finish(self) -> Iterator[FoundRow]:
+    def finish(self) -> Iterator[pyarrow.RecordBatch]:
         if self._problem is not None:
-            yield self._head(FIGURES) | {"problem": self._problem}
+            yield self._batch(FIGURES, [{"problem": self._problem}])
             return
         figures = self._fold.finish(self._end_us)
         yield from self.found()
-        yield self._head(FIGURES) | {FIGURES: json.dumps(figures.to_json())}
+        yield self._batch(FIGURES, [{FIGURES: json.dumps(figures.to_json())}])
 
-    def _head(self, table: str) -> FoundRow:
-        return {"run": self.key[0], "group": self.key[1], "table": table}
+    def _batch(self, table: str, rows: list[dict[str, Any]]) -> pyarrow.RecordBatch:
+        """The rows of a table with the columns of all; those that it does not have are null."""
+        import pyarrow
+
+        own = TABLES.get(table, {})
+        constant = dict(zip((*GROUP, "table"), (*self.key, table), strict=True))
+        arrays = []
+        for name, kind in _FOUND.items():
+            type_ = pyarrow.type_for_alias(kind)
+            if name in constant:
+                arrays.append(pyarrow.repeat(pyarrow.scalar(constant[name], type_), len(rows)))
+            elif name in own or table == FIGURES:
+                arrays.append(pyarrow.array([row.get(name) for row in rows], type_))
+            else:
+                arrays.append(pyarrow.nulls(len(rows), type_))
+        return pyarrow.RecordBatch.from_arrays(arrays, [*_FOUND])
 
 
 def _fold(
@@ -138,38 +147,18 @@ def _fold(
     """The function with which a worker folds batches of rows that are sorted by run, group and seq."""
 
     def fold(batches: Iterator[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-        import pyarrow
-
-        schema = pyarrow.schema([(name, pyarrow.type_for_alias(kind)) for name, kind in _FOUND.items()])
-        for found in _results(batches, window):
-            yield from pyarrow.Table.from_pylist(found, schema).to_batches()
+        group: _Group | None = None
+        for batch in batches:
+            for row in batch_rows(batch):
+                key = row["run"], row["group"]
+                if group is None or group.key != key:
+                    if group is not None:
+                        yield from group.finish()
+                    group = _Group(key, row["end_us"], window)
+                group.add(row)
+            if group is not None:
+                yield from group.found()
+        if group is not None:
+            yield from group.finish()
 
     return fold
-
-
-def _results(batches: Iterator[pyarrow.RecordBatch], window: Window) -> Iterator[list[FoundRow]]:
-    group: _Group | None = None
-    found: list[FoundRow] = []
-    for batch in batches:
-        for row in _rows(batch):
-            key = row["run"], row["group"]
-            if group is None or group.key != key:
-                if group is not None:
-                    found += group.finish()
-                group = _Group(key, row["end_us"], window)
-            group.add(row)
-        if group is not None:
-            found += group.found()
-        if len(found) >= _ROWS_AT_ONCE:
-            yield found
-            found = []
-    if group is not None:
-        found += group.finish()
-    yield found
-
-
-def _rows(batch: pyarrow.RecordBatch) -> Iterator[dict[str, Any]]:
-    columns = [*zip(batch.schema.names, batch.columns, strict=True)]
-    used = {name: column.to_pylist() for name, column in columns if column.null_count < len(column)}
-    for values in zip(*used.values(), strict=True):
-        yield {name: value for name, value in zip(used, values, strict=True) if value is not None}

@@ -250,6 +250,8 @@ class GroupTables:
         absences = self._absences
         if self._deleted_us is not None:
             absences = [*absences, (self._deleted_us, to_us)]
+        elif not absences:
+            return 0
         return sum(max(0, min(to_us, end) - max(from_us, begin)) for begin, end in absences)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from groupstorm.problems import InputError
-from groupstorm.trace.rows import TracedEvent, TraceEntry, layout
+from groupstorm.trace.rows import COLUMN_NAMES, TracedEvent, TraceEntry, event_types, layout
 from groupstorm.trace.schema import (
     IMPORTED_VERSION,
     SCHEMA_VERSION,
@@ -66,8 +66,21 @@ def check_columns(file: Path, opened: parquet.ParquetFile) -> None:
             )
 
 
-if TYPE_CHECKING:
-    import pyarrow
+def batch_rows(batch: pyarrow.RecordBatch) -> Iterator[dict[str, Any]]:
+    """The rows of a batch, without nulls, and without columns of the schema that their events do not have."""
+    columns = [
+        (name, column.to_pylist())
+        for name, column in zip(batch.schema.names, batch.columns, strict=True)
+        if column.null_count < len(column)
+    ]
+    events = dict(columns).get("event", [None] * len(batch))
+    of_event: dict[str | None, list[tuple[str, list[Any]]]] = {}
+    for place, event in enumerate(events):
+        if event not in of_event:
+            kind = event_types().get(event or "")
+            others = set() if kind is None else {*COLUMN_NAMES} - {*layout(kind).columns}
+            of_event[event] = [one for one in columns if one[0] not in others]
+        yield {name: value for name, values in of_event[event] if (value := values[place]) is not None}
 
 
 class _Events:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from groupstorm.problems import InputError
-from groupstorm.trace.parquet import check_columns, open_parquet
+from groupstorm.trace.parquet import batch_rows, check_columns, open_parquet
 from groupstorm.trace.rows import ALL_COLUMN_NAMES, RowMismatch, TraceEntry, read_row
 from groupstorm.trace.schema import READABLE_VERSIONS, SCHEMA_VERSION, VERSION_KEY
 
@@ -64,10 +64,11 @@ def read_entries(path: Path) -> Iterator[tuple[Row, TraceEntry | None]]:
     """As `read_rows`, each row with its typed event: None if this version does not know the event."""
     next_seq, now_us = 0, 0
     for file in trace_files(path):
-        place = "row" if file.suffix == ".parquet" else "line"
-        for number, row in _parquet_rows(file) if file.suffix == ".parquet" else _json_rows(file):
+        is_parquet = file.suffix == ".parquet"
+        place = "row" if is_parquet else "line"
+        for number, row in _parquet_rows(file) if is_parquet else _json_rows(file):
             try:
-                entry = read_row(row, now_us, next_seq)
+                entry = read_row(row, now_us, next_seq, typed=is_parquet)
             except RowMismatch as mismatch:
                 raise InputError(f"{file}: {place} {number}: not a row of a trace: {mismatch}") from mismatch
             next_seq, now_us = row["seq"] + 1, row["time_us"]
@@ -146,8 +147,5 @@ def _parquet_rows(file: Path) -> Iterator[tuple[int, Row]]:
     check_version(file)
     parquet = open_parquet(file)
     known = [name for name in parquet.schema_arrow.names if name in _COLUMNS]
-    number = 0
-    for batch in parquet.iter_batches(columns=known):
-        for row in batch.to_pylist():
-            number += 1
-            yield number, {name: value for name, value in row.items() if value is not None}
+    batches = parquet.iter_batches(columns=known)
+    return enumerate((row for batch in batches for row in batch_rows(batch)), start=1)

@@ -131,12 +131,6 @@ _COLUMN_TYPES = {column.name: _TYPES[column.type] for column in (*COLUMNS, *PROV
 _UNKNOWN_IF_IMPORTED = frozenset({"generation", "duration_us"})
 
 
-class _Field(NamedTuple):
-    name: str
-    is_list: bool
-    optional: bool
-
-
 @cache
 def event_types() -> Mapping[str, type]:
     """Every event type by its name in a trace."""
@@ -151,26 +145,44 @@ def event_types() -> Mapping[str, type]:
     return {event_name(kind): kind for union in unions for kind in get_args(union)}
 
 
+class _Reading(NamedTuple):
+    """The way from a row's columns to the fields of an event: the ``columns``, and the places of those that
+    are lists, each with whether it may be null, and of those that have to have a value."""
+
+    kind: type
+    columns: tuple[str, ...]
+    lists: tuple[tuple[int, bool], ...]
+    required: tuple[int, ...]
+
+
 @cache
-def _fields(kind: type) -> tuple[_Field, ...]:
-    return tuple(
-        _Field(name, _COLUMN_TYPES[name].is_list, NoneType in get_args(hint))
-        for name, hint in get_type_hints(kind).items()
-    )
+def _readings() -> Mapping[str, _Reading]:
+    return {name: _reading(kind) for name, kind in event_types().items()}
 
 
-def read_row(row: Mapping[str, Any], not_before_us: int = 0, first_seq: int = 0) -> TraceEntry | None:
+def _reading(kind: type) -> _Reading:
+    hints = get_type_hints(kind)
+    fields = [
+        (at, _COLUMN_TYPES[name].is_list, NoneType in get_args(hints[name])) for at, name in enumerate(hints)
+    ]
+    lists = tuple((at, optional) for at, is_list, optional in fields if is_list)
+    required = tuple(at for at, is_list, optional in fields if not is_list and not optional)
+    return _Reading(kind, tuple(hints), lists, required)
+
+
+def read_row(
+    row: Mapping[str, Any], not_before_us: int = 0, first_seq: int = 0, *, typed: bool = False
+) -> TraceEntry | None:
     """The typed event of a row, with its time and source; None if this version does not know the event.
 
-    Nulls of the row may be left out; columns that the schema does not have are ignored.
+    Nulls of the row may be left out; columns that the schema does not have are ignored. ``typed``: the
+    columns come from a file that gives each its type.
     Raises RowMismatch naming the row, the column, the value and what was expected: for a column that is
     missing or has another type, a time before ``not_before_us``, a ``seq`` before ``first_seq``, or
     positions that do not go with their partitions.
     """
-    for name, value in row.items():
-        known = _COLUMN_TYPES.get(name)
-        if known is not None and value is not None and not known.fits(value):
-            raise _mismatch(row, name, known.wording)
+    if not typed:
+        _check_types(row)
     seq, time_us, source = row.get("seq"), row.get("time_us"), _SOURCES.get(row.get("source") or "")
     if time_us is None or time_us < not_before_us:
         raise _mismatch(row, "time_us", f"a whole number of at least {not_before_us}")
@@ -181,27 +193,42 @@ def read_row(row: Mapping[str, Any], not_before_us: int = 0, first_seq: int = 0)
     for column in ("event", "group"):
         if row.get(column) is None:
             raise _mismatch(row, column, "a text")
-    kind = event_types().get(row["event"])
-    if kind is None:
+    reading = _readings().get(row["event"])
+    if reading is None:
         return None
     imported = row.get("provenance") is not None
-    event: TracedEvent = kind(*[_value(row, field, imported) for field in _fields(kind)])
-    if "positions" not in event._fields or (imported and row.get("positions") is None):
-        return time_us, source, event
-    if len(row.get("positions") or ()) != len(row.get("partitions") or ()):
+    event = _event(row, reading, imported)
+    positions = row.get("positions")
+    if (
+        "positions" in reading.columns
+        and not (imported and positions is None)
+        and len(positions or ()) != len(row.get("partitions") or ())
+    ):
         raise _mismatch(row, "positions", f"one for each of {row.get('partitions')}")
     return time_us, source, event
 
 
-def _value(row: Mapping[str, Any], field: _Field, imported: bool) -> Any:
-    value = row.get(field.name)
-    if field.is_list:
-        return None if value is None and field.optional else tuple(value or ())
-    if value is None and imported and field.name in _UNKNOWN_IF_IMPORTED:
-        return None if field.optional else member_events.UNKNOWN
-    if value is None and not field.optional:
-        raise _mismatch(row, field.name, _COLUMN_TYPES[field.name].wording)
-    return value
+def _event(row: Mapping[str, Any], reading: _Reading, imported: bool) -> TracedEvent:
+    values = [*map(row.get, reading.columns)]
+    for at, optional in reading.lists:
+        value = values[at]
+        if value is not None or not optional:
+            values[at] = tuple(value or ())
+    for at in reading.required:
+        if values[at] is None:
+            name = reading.columns[at]
+            if not imported or name not in _UNKNOWN_IF_IMPORTED:
+                raise _mismatch(row, name, _COLUMN_TYPES[name].wording)
+            values[at] = member_events.UNKNOWN
+    event: TracedEvent = reading.kind(*values)
+    return event
+
+
+def _check_types(row: Mapping[str, Any]) -> None:
+    for name, value in row.items():
+        known = _COLUMN_TYPES.get(name)
+        if known is not None and value is not None and not known.fits(value):
+            raise _mismatch(row, name, known.wording)
 
 
 def _mismatch(row: Mapping[str, Any], column: str, expected: str) -> RowMismatch:
