@@ -15,6 +15,7 @@ from groupstorm.cli.commands import app
 from groupstorm.problems import InputError
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
+from groupstorm.trace.events.scenario import PartitionsDeleted
 from groupstorm.trace.parquet import arrow_schema
 from groupstorm.trace.reader import check_version, read_entries, read_rows
 from groupstorm.trace.schema import VERSION_KEY, Source
@@ -76,11 +77,14 @@ def test_unknown_columns_are_ignored_in_parquet(tmp_path: Path) -> None:
 
     file = tmp_path / "trace.parquet"
     schema = arrow_schema().append(pyarrow.field("colour", pyarrow.string()))
+    unknown = NEXT | {"event": "lunch", "cause": "noon"}
     for version, accepted in (("1", True), ("2", True), ("3", False)):
         schema = schema.with_metadata({VERSION_KEY: version})
-        parquet.write_table(pyarrow.Table.from_pylist([ROW | {"colour": "red"}], schema), file)
+        rows = [ROW | {"colour": "red"}, unknown | {"colour": "blue"}]
+        parquet.write_table(pyarrow.Table.from_pylist(rows, schema), file)
         if accepted:
-            assert list(read_rows(file)) == [ROW]
+            assert list(read_rows(file)) == [ROW, unknown]
+            assert [entry is None for _, entry in read_entries(file)] == [False, True]
             continue
         with pytest.raises(
             InputError, match=f"{file}: version 3 of the trace schema; .* reads versions 1 and 2"
@@ -92,6 +96,12 @@ def test_unknown_columns_are_ignored_in_parquet(tmp_path: Path) -> None:
     file.write_bytes(lines(ROW))
     with pytest.raises(InputError, match=f"{file}: not a Parquet file"):
         list(read_rows(file))
+
+
+def test_a_list_that_a_row_leaves_out_is_empty(tmp_path: Path) -> None:
+    file = tmp_path / "trace.jsonl"
+    file.write_bytes(lines(ROW | {"event": "partitions_deleted"}))
+    assert [entry for _, entry in read_entries(file)] == [(0, Source.WORLD, PartitionsDeleted("g", (), ()))]
 
 
 def test_lines_state_every_version_but_the_first(tmp_path: Path) -> None:
