@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.figures.table import Figures
 from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, STREAMS_PROTOCOL
-from groupstorm.trace.events import coordinator
 from groupstorm.trace.events.coordinator import (
     GroupEpochBumped,
     GroupStateChanged,
@@ -69,31 +68,40 @@ def cause_class(cause: str) -> str:
 
 
 class RoundReader:
-    """Takes the state changes of one group in their order. ``rounds``: those that have ended."""
+    """Takes the state changes of one group in their order. ``rounds``: those that have ended.
+
+    ``began_us``: of the round that is under way; None if none is. ``first_join_phase_us``: when the first
+    round began, and its join phase ended. ``assigning_us``: from the end of each join phase to the
+    assignments.
+    """
 
     def __init__(self) -> None:
         self.rounds: list[Round] = []
-        self._began_us: int | None = None
+        self.began_us: int | None = None
+        self.first_state: GroupStateChanged | None = None
+        self.first_join_phase_us: tuple[int, int] | None = None
+        self.assigning_us: list[int] = []
+        self._joined_us: int | None = None
         self._cause = ""
 
     def add(self, time_us: int, event: GroupStateChanged) -> None:
         """Take a change of the group's state."""
-        if event.state not in _AT_REST:
-            if self._began_us is None:
-                self._began_us, self._cause = time_us, event.cause
+        self.first_state = self.first_state or event
+        completed, is_at_rest = event.state == GroupState.STABLE, event.state in _AT_REST
+        if event.state == GroupState.COMPLETING_REBALANCE:
+            self._joined_us = time_us
+            if self.began_us is not None and self.first_join_phase_us is None:
+                self.first_join_phase_us = self.began_us, time_us
+        begins = not is_at_rest or (completed and event.previous_state != GroupState.STABLE)
+        if begins and self.began_us is None:
+            self.began_us, self._cause = time_us, event.cause
+        if not is_at_rest or self.began_us is None:
             return
-        if self._began_us is None:
-            if event.state != GroupState.STABLE or event.previous_state == GroupState.STABLE:
-                return
-            self._began_us, self._cause = time_us, event.cause
-        completed = event.state == GroupState.STABLE
+        if completed and self._joined_us is not None:
+            self.assigning_us.append(time_us - self._joined_us)
         cause = cause_class(self._cause)
-        self.rounds.append(Round(self._began_us, time_us, cause, event.count or 0, completed))
-        self._began_us = None
-
-    def began_before(self, time_us: int) -> int | None:
-        """When the round began that is under way now, if one is."""
-        return self._began_us if self._began_us is not None and self._began_us <= time_us else None
+        self.rounds.append(Round(self.began_us, time_us, cause, event.count or 0, completed))
+        self.began_us = self._joined_us = None
 
 
 #: The cause of an epoch before which no member came or went.
@@ -208,12 +216,8 @@ class Reading:
     has_thread_rows: bool = False
     #: Events that no scenario can repeat, in sentences.
     problems: list[str] = field(default_factory=list)
-    first_state: coordinator.GroupStateChanged | None = None
-    #: When members joined the first round of the group, when it began and when its join phase ended.
+    #: When members joined the first round of the group.
     first_joins_us: list[int] = field(default_factory=list)
-    first_join_phase_us: tuple[int, int] | None = None
-    #: From the end of the join phase to the assignments, of every round.
-    assigning_us: list[int] = field(default_factory=list)
     #: The times from the beginning of a round until each member said that it knew of it.
     learned_us: list[int] = field(default_factory=list)
     ended_us: int = 0
@@ -222,7 +226,7 @@ class Reading:
     @property
     def began_empty(self) -> bool:
         """Whether the trace has the first round of the group."""
-        first = self.first_state
+        first = self.rounds.first_state
         return first is None or first.previous_state == GroupState.EMPTY
 
     @property
