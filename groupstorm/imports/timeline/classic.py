@@ -10,12 +10,12 @@ from groupstorm.imports.provenance import Why
 from groupstorm.imports.templates.catalogues import Catalogue, table
 from groupstorm.imports.timeline.ends import EmptiedGroup
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
+from groupstorm.imports.timeline.reasons import UNKNOWN
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
 from groupstorm.trace.events.group_states import Cause, GroupState
 from groupstorm.trace.schema import Source
 
-UNKNOWN: Final = "unknown"
 #: A join phase that takes less did not wait for group.initial.rebalance.delay.ms.
 _AT_ONCE_US: Final = 100_000
 _REASONS: Final = Catalogue(table("broker_reasons"))

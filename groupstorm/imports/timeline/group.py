@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Rows, Why
-from groupstorm.imports.timeline.members import Comings, Membership, ReturningMembers
+from groupstorm.imports.timeline.members import STARTED, Comings, Membership, ReturningMembers
 from groupstorm.imports.timeline.rounds import Round, round_rows
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
@@ -20,8 +20,6 @@ from groupstorm.trace.schema import Source
 
 #: The word that librdkafka logs in the place of a member id that it has not got yet.
 _NO_ID: Final = "(not-set)"
-#: How a member came of which no line of the coordinator says it.
-_CAME_UNSAID = "member: a process that had just started joined this generation, by its own log"
 #: Rounds that stay open for lines of slower clocks and members.
 _OPEN_ROUNDS: Final = 4
 
@@ -302,7 +300,7 @@ class GroupRecord:
             cause = Cause.STATIC_MEMBER if instance else Cause.NEW_MEMBER
             name = one.clients.get(member_id) or self.members.name(member_id)
             event = events.MemberAdded(self.name, name, member_id, instance, one.generation - 1, str(cause))
-            why = Why([line, joined], _CAME_UNSAID, None, line.time_us, inferred=True)
+            why = Why([line, joined], STARTED, None, line.time_us, inferred=True)
             self.rows.add(line.time_us, one.order(line), Source.COORDINATOR, event, why, -4)
 
     def _close_all(self) -> None:

@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Final
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
+from groupstorm.imports.timeline.reasons import UNKNOWN
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.trace.schema import Source
 
-UNKNOWN: Final = "unknown"
 #: The epoch of a static member that has left for a while.
 _AWAY: Final = -2
 EMPTY, ASSIGNING, RECONCILING, STABLE = "Empty", "Assigning", "Reconciling", "Stable"

@@ -12,10 +12,9 @@ from typing import Any, ClassVar, Final
 from groupstorm.imports.observation import TIME_RULE, Observation, TimeRule
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
+from groupstorm.imports.timeline.reasons import UNKNOWN
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import Cause, GroupState
-
-UNKNOWN: Final = "unknown"
 
 _SINCE: Final = "time: the record has the time at which the group came into its state; it has no cause"
 _BEGAN: Final = "the round began after the last record of the group, and before its join phase ended"
