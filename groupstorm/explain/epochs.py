@@ -47,7 +47,6 @@ class Epochs:
         self._is_over = False
         #: Whether rows say when the group is Stable.
         self._says_stable = False
-        self._is_empty = False
         #: Changes of membership that no bump has answered yet, and the last member that changed otherwise.
         self._changes: list[Change] = []
         self._updated: tuple[Row, str] | None = None
@@ -72,7 +71,6 @@ class Epochs:
         if change.cause == REPLACED:
             self._is_over = True  # what it takes back belongs to no target that is new
             return
-        self._is_empty = self._is_empty and change.kind is not ChangeKind.CAME
         now = self._round
         if now is None or now.begun_us != change.time_us or self._has_target:
             self._changes.append(change)
@@ -116,7 +114,7 @@ class Epochs:
         history.is_consumer_group = True
         changes = [one for one in self._changes if row["time_us"] - one.time_us <= BUMPED_AFTER_US]
         self._changes = []
-        if self._is_empty and not changes:
+        if history.is_empty and not changes:
             return
         cause, member = self._cause(row, changes)
         was_open = self._round is not None
@@ -131,7 +129,7 @@ class Epochs:
         self._round, self._step = Round(row, cause, member), None
         self._has_target = self._is_over = False
         history.begin_round(self._round, changes, continues)
-        if self._is_empty:
+        if history.is_empty:
             self._end(row)  # the last member has left: nobody is there to reconcile
 
     def _cause(self, row: Row, changes: list[Change]) -> tuple[str, str]:
@@ -143,7 +141,6 @@ class Epochs:
 
     def _state_changed(self, row: Row) -> None:
         state = row["state"]
-        self._is_empty = state == GroupState.EMPTY
         self._says_stable = self._says_stable or state == GroupState.STABLE
         if self._round is None:
             if state in _UNDER_WAY and not self.is_counting:

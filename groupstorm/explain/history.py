@@ -87,9 +87,9 @@ class History:
     first_us: int = 0
     last_us: int = 0
     active_us: int = 0
-    began_empty: bool = False
+    began_empty: bool | None = None
     is_empty: bool = False
-    has_member_rows: bool = True
+    has_member_rows: bool = False
     is_consumer_group: bool = False
     rebalances: list[Rebalance] = field(default_factory=list)
     absences: list[Absence] = field(default_factory=list)

@@ -65,7 +65,6 @@ class Recorder:
         self._given_us: dict[str, int] = {}
         self._generation: int | None = None
         self._generation_us = 0
-        self._has_state = self._history.has_member_rows = False
         #: Whether rows say what members own: then a second round shows by what its member has given up.
         self._says_owners = False
         self.members = Memberships()
@@ -243,8 +242,7 @@ class Recorder:
     def _state_changed(self, row: Row) -> None:
         state, now = row["state"], self._round
         self._see_generation(row)
-        if not self._has_state:
-            self._has_state = True
+        if self._history.began_empty is None:
             self._history.began_empty = row["previous_state"] == GroupState.EMPTY
         self._history.is_empty = state == GroupState.EMPTY
         if state == GroupState.PREPARING_REBALANCE:
