@@ -67,25 +67,66 @@ def cause_class(cause: str) -> str:
     return _CLASSES.get(cause, cause)
 
 
-class RoundReader:
-    """Takes the state changes of one group in their order. ``rounds``: those that have ended.
+#: The cause of an epoch before which no member came or went.
+_SUBSCRIPTIONS: Final = "subscriptions or topics changed"
 
-    ``began_us``: of the round that is under way; None if none is. ``first_join_phase_us``: when the first
+
+class RoundReader:
+    """Takes the events of one group in their order; events of other kinds change nothing.
+
+    A round of a consumer group goes from one epoch to the next. It lasts until a member takes partitions for
+    the last time: what members give up before they leave belongs to the next epoch. The states of such a
+    group follow from the epochs of its members, which a broker logs at DEBUG alone, so they do not count.
+
+    ``began_us``: when the group left its rest; None if it is at rest. ``first_join_phase_us``: when the first
     round began, and its join phase ended. ``assigning_us``: from the end of each join phase to the
     assignments.
     """
 
     def __init__(self) -> None:
-        self.rounds: list[Round] = []
         self.began_us: int | None = None
         self.first_state: GroupStateChanged | None = None
         self.first_join_phase_us: tuple[int, int] | None = None
         self.assigning_us: list[int] = []
+        self._by_state: list[Round] = []
         self._joined_us: int | None = None
         self._cause = ""
+        #: The last one is open.
+        self._epochs: list[Round] = []
+        self._epoch_cause = _SUBSCRIPTIONS
+        self._members: set[str] = set()
 
-    def add(self, time_us: int, event: GroupStateChanged) -> None:
-        """Take a change of the group's state."""
+    @property
+    def has_epochs(self) -> bool:
+        """Whether it is a consumer group (KIP-848)."""
+        return bool(self._epochs)
+
+    @property
+    def rounds(self) -> Sequence[Round]:
+        """The rounds of a classic group that have ended; all epochs of a consumer group."""
+        return self._epochs or self._by_state
+
+    def add(self, time_us: int, event: TracedEvent) -> None:
+        """Take an event of the group."""
+        if isinstance(event, GroupStateChanged):
+            self._state_changed(time_us, event)
+        elif isinstance(event, MemberAdded):
+            self._members.add(event.member_id)
+            self._epoch_cause = cause_class(event.cause)
+        elif isinstance(event, MemberReplaced):
+            self._members.discard(event.previous_member_id)
+            self._members.add(event.member_id)
+        elif isinstance(event, MemberRemoved):
+            self._members.discard(event.member_id)
+            self._epoch_cause = cause_class(event.cause)
+        elif isinstance(event, GroupEpochBumped):
+            bumped = Round(time_us, time_us, self._epoch_cause, len(self._members), completed=True)
+            self._epochs.append(bumped)
+            self._epoch_cause = _SUBSCRIPTIONS
+        elif isinstance(event, PartitionsAssigned) and event.partitions and self._epochs:
+            self._epochs[-1] = self._epochs[-1]._replace(ended_us=time_us)
+
+    def _state_changed(self, time_us: int, event: GroupStateChanged) -> None:
         self.first_state = self.first_state or event
         completed, is_at_rest = event.state == GroupState.STABLE, event.state in _AT_REST
         if event.state == GroupState.COMPLETING_REBALANCE:
@@ -100,51 +141,8 @@ class RoundReader:
         if completed and self._joined_us is not None:
             self.assigning_us.append(time_us - self._joined_us)
         cause = cause_class(self._cause)
-        self.rounds.append(Round(self.began_us, time_us, cause, event.count or 0, completed))
+        self._by_state.append(Round(self.began_us, time_us, cause, event.count or 0, completed))
         self.began_us = self._joined_us = None
-
-
-#: The cause of an epoch before which no member came or went.
-_SUBSCRIPTIONS: Final = "subscriptions or topics changed"
-
-
-class EpochReader:
-    """Takes the events of one group in their order. ``rounds``: those that have ended.
-
-    A round goes from one epoch to the next. It lasts until a member takes partitions for the last time: what
-    members give up before they leave belongs to the next epoch. The states of such a group follow from the
-    epochs of its members, which a broker logs at DEBUG alone, so they do not count here.
-    """
-
-    def __init__(self) -> None:
-        self.rounds: list[Round] = []
-        self._open: Round | None = None
-        self._cause = _SUBSCRIPTIONS
-        self._members: set[str] = set()
-
-    def add(self, time_us: int, event: TracedEvent) -> None:
-        """Take an event of the group; events of other kinds change nothing."""
-        if isinstance(event, MemberAdded):
-            self._members.add(event.member_id)
-            self._cause = cause_class(event.cause)
-        elif isinstance(event, MemberReplaced):
-            self._members.discard(event.previous_member_id)
-            self._members.add(event.member_id)
-        elif isinstance(event, MemberRemoved):
-            self._members.discard(event.member_id)
-            self._cause = cause_class(event.cause)
-        elif isinstance(event, GroupEpochBumped):
-            self.finish()
-            self._open = Round(time_us, time_us, self._cause, len(self._members), completed=True)
-            self._cause = _SUBSCRIPTIONS
-        elif isinstance(event, PartitionsAssigned) and event.partitions and self._open is not None:
-            self._open = self._open._replace(ended_us=time_us)
-
-    def finish(self) -> None:
-        """The last epoch ends with the trace."""
-        if self._open is not None:
-            self.rounds.append(self._open)
-            self._open = None
 
 
 class Sign(NamedTuple):
@@ -192,7 +190,6 @@ class Reading:
     #: The former counts of topics that grew.
     first_counts: dict[str, int] = field(default_factory=dict)
     rounds: RoundReader = field(default_factory=RoundReader)
-    epochs: EpochReader = field(default_factory=EpochReader)
     #: The ends of logs, and what the group committed, of each partition: (when, offset) first and last.
     log_ends: dict[str, Offsets] = field(default_factory=dict)
     commits: dict[str, Offsets] = field(default_factory=dict)
@@ -206,7 +203,6 @@ class Reading:
     #: From when on figures count: of a storm as it says, of another trace from the first complete assignment
     #: on, before which nobody knows who could consume.
     figures_from_us: int = 0
-    is_consumer_protocol: bool = False
     #: From whose rows ownership follows in an imported trace; "" in a trace that was not imported.
     imported_view: str = ""
     #: Whether the trace has rows of the members themselves.
@@ -228,11 +224,6 @@ class Reading:
         """Whether the trace has the first round of the group."""
         first = self.rounds.first_state
         return first is None or first.previous_state == GroupState.EMPTY
-
-    @property
-    def compared_rounds(self) -> Sequence[Round]:
-        """The rounds that a replay has to repeat; those of a consumer group are its epochs."""
-        return self.epochs.rounds if self.is_consumer_protocol else self.rounds.rounds
 
     @property
     def is_streams(self) -> bool:

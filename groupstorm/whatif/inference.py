@@ -115,7 +115,7 @@ def _of_logs(reading: Reading) -> dict[str, Known]:
     found = {"client_profile": _client(reading)}
     profile = str(found["client_profile"].value[0])
     defaults = {**_DEFAULTS, **PROFILES[profile].defaults}
-    if reading.is_consumer_protocol:
+    if reading.rounds.has_epochs:
         found[PROTOCOL] = observed("consumer", "rows of a consumer group (KIP-848)")
         for name in (CONSUMER_SESSION, CONSUMER_HEARTBEAT):
             found[name] = _of_broker(reading, name) or assumed(

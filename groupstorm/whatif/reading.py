@@ -159,7 +159,6 @@ class _Reader:
             coordinator.JoinParked: lambda event: self._sign(event, PARKED),
             coordinator.SyncAnswered: self._synced,
             coordinator.MemberReconciled: self._reconciled,
-            coordinator.GroupEpochBumped: self._epoch,
             member.MemberStarted: self._started,
             member.RejoinRequested: self._rejoin,
             member.PartitionsAssigned: self._assigned,
@@ -196,7 +195,7 @@ class _Reader:
                 self._problem(self._unless_over.pop(0))
         if entry[1] is Source.MEMBER:
             self.reading.has_member_rows = True
-        self.reading.epochs.add(entry[0], entry[2])
+        self.reading.rounds.add(entry[0], entry[2])
         handler = self._handlers.get(type(entry[2]))
         if handler is not None:
             handler(entry[2])
@@ -205,7 +204,6 @@ class _Reader:
         """``ended_us``: the time of the last row. A real group ends when its members have gone for good: the
         log of its broker goes on, and no partition needs an owner."""
         reading = self.reading
-        reading.epochs.finish()
         if reading.is_storm:
             reading.ended_us = ended_us
             reading.figures = self._figures.figures(ended_us)
@@ -280,7 +278,6 @@ class _Reader:
     # -- the coordinator -------------------------------------------------------------------------
 
     def _state(self, event: coordinator.GroupStateChanged) -> None:
-        self.reading.rounds.add(self._now_us, event)
         if event.protocol:
             self.reading.assignors.setdefault(event.protocol, self._place)
 
@@ -309,9 +306,6 @@ class _Reader:
         if event.error is None:
             self._partitions(event.partitions or ())
             self._sign(event, SYNCED)
-
-    def _epoch(self, _event: coordinator.GroupEpochBumped) -> None:
-        self.reading.is_consumer_protocol = True
 
     def _reconciled(self, event: coordinator.MemberReconciled) -> None:
         self._partitions(event.partitions)
