@@ -98,7 +98,9 @@ class GroupRecord:
     owners_described: bool = False
     rounds_known: int = 0
     rounds_unknown: int = 0
+    #: The longest time until a round's assignment was there, and when the round at hand began.
     longest_us: int = 0
+    prepared_us: int | None = None
     order: int = 0
     #: The last line that says that the group's partition of __consumer_offsets takes no records.
     append_refused: Observation | None = None
@@ -108,7 +110,6 @@ class GroupRecord:
     session_timeouts_of_clients_ms: dict[str, set[int]] = field(default_factory=dict)
     _members_tell_all: bool = True
     _rounds: dict[int, Round] = field(default_factory=dict)
-    _prepared_us: int | None = None
     #: Members whose settings have a row.
     _configured: dict[str, None] = field(default_factory=dict)
     _unnamed: int = 0
@@ -127,14 +128,6 @@ class GroupRecord:
         if member_id and member_id != _NO_ID:
             self.all_ids.setdefault(member_id, False)
             self.returning.seen(member_id, line)
-
-    def learn_client(self, line: Observation, client: str) -> None:
-        """A line of a client's own log."""
-        self.clients.setdefault(client, False)
-
-    def order_of(self, line: Observation) -> int:
-        """Where an earlier line stands: close enough among lines of another instant."""
-        return self.order if line.time_us == self.order else self.first_order
 
     def emit(
         self,
@@ -216,9 +209,6 @@ class GroupRecord:
         self._close_all()
         self.generation = None
 
-    def round_prepared(self, line: Observation) -> None:
-        self._prepared_us = line.time_us
-
     def round_completing(self, line: Observation, generation: int, cause: str, rule: str) -> None:
         """The join phase of ``generation`` has ended."""
         one = self.round(generation, line)
@@ -229,9 +219,9 @@ class GroupRecord:
     def round_stable(self, line: Observation, generation: int, leader: str | None) -> None:
         one = self.round(generation, line)
         one.assigned, one.leader = line, leader or one.leader
-        if self._prepared_us is not None:
-            self.longest_us = max(self.longest_us, line.time_us - self._prepared_us)
-            self._prepared_us = None
+        if self.prepared_us is not None:
+            self.longest_us = max(self.longest_us, line.time_us - self.prepared_us)
+            self.prepared_us = None
 
     def generations_missing(self, line: Observation, last: int, now: int) -> None:
         """The logs skip generations."""
@@ -382,6 +372,18 @@ class GroupPart:
 
     def __init__(self, group: GroupRecord) -> None:
         self._group = group
+
+    def _named(
+        self,
+        line: Observation,
+        member_id: str,
+        instance: str | None = None,
+        rule: str = "",
+        inferred: bool = False,
+    ) -> Why:
+        """Why a row is about this member, and how its client id is known."""
+        rules = [*filter(None, [rule]), *self._group.members.name_rules(member_id, instance)]
+        return Why([line], "; ".join(rules), inferred=inferred)
 
     def take(self, line: Observation) -> None:
         self.HANDLERS[line.kind](self, line)

@@ -97,10 +97,6 @@ class Membership:
             self._clients.pop(member_id, None)
         return self.members.pop(member_id, None)
 
-    def counted(self, count: int) -> None:
-        """The coordinator has counted its members."""
-        self.count = count
-
     @property
     def unnamed(self) -> int | None:
         """The number of members that no line names; None if the coordinator did not count."""

@@ -150,10 +150,6 @@ class ModernGroup(GroupPart):
         if not group.members.members and (count == 0 or (count is None and is_known)):
             self._change(line, EMPTY, Cause.NO_MEMBERS, _EMPTY_AGAIN)
 
-    def _named(self, line: Observation, member_id: str, instance: str | None = None, rule: str = "") -> Why:
-        rules = [*filter(None, [rule]), *self._group.members.name_rules(member_id, instance)]
-        return Why([line], "; ".join(rules))
-
     # -- epochs and assignments ------------------------------------------------------------------
 
     def _bumped(self, line: Observation) -> None:
@@ -332,7 +328,7 @@ class ModernGroup(GroupPart):
     def _loaded(self, line: Observation) -> None:
         self._group.emit(line, events.GroupCreated(self._group.name, "loaded"), Why([line]))
         self._group.members.clear()
-        self._group.members.counted(line.fields["count"])
+        self._group.members.count = line.fields["count"]
         self._group.is_modern = True
 
     def _unloaded(self, line: Observation) -> None:

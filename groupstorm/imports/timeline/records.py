@@ -74,7 +74,7 @@ class WrittenGenerations(GroupPart):
         one.clients.update(
             {member["member_id"]: member["client"] for member in fields["members"] if member["client"]}
         )
-        group.members.counted(one.count)
+        group.members.count = one.count
         group.state, group.generation = GroupState.STABLE, generation
         group.leader, group.protocol = fields["leader"], fields["protocol"]
 
@@ -147,7 +147,7 @@ class WrittenGenerations(GroupPart):
         if group.state == UNKNOWN:
             group.emit(line, events.GroupCreated(group.name, UNKNOWN), Why([line], _CREATED))
             group.state, group.generation = GroupState.EMPTY, 0
-            group.members.counted(0)
+            group.members.count = 0
 
     def _empty(self, line: Observation) -> None:
         ended = self._join_end(line)

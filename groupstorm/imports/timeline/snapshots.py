@@ -122,7 +122,7 @@ class DescribedGroup(GroupPart):
             came = group.added(member_id, member["instance"], UNKNOWN)
             came = came._replace(member=group.members.name(member_id))
             group.emit(line, came, self._why(line, _CAME), step=-3)
-        group.members.counted(len(now))
+        group.members.count = len(now)
 
     def _differs(self, line: Observation, members: Sequence[Mapping[str, Any]]) -> bool:
         """Whether members or what they have differ from the last description, and no other source says why.
