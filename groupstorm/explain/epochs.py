@@ -22,6 +22,8 @@ UPDATED_BEFORE_US: Final = 10_000
 _STEPS: Final = frozenset(
     {"member_reconciled", "partitions_assigned", "partitions_revoked", "partitions_lost", "target_assigned"}
 )
+#: States of a group whose epoch was bumped: a log may begin, or the group be described, after that.
+_UNDER_WAY: Final = frozenset({"Assigning", "Reconciling"})
 #: The last member has left, or the group is a classic one now.
 _ENDS: Final = frozenset({GroupState.EMPTY, GroupState.PREPARING_REBALANCE})
 
@@ -45,7 +47,6 @@ class Epochs:
         self._is_over = False
         #: Whether rows say when the group is Stable.
         self._says_stable = False
-        self._is_empty = False
         #: Changes of membership that no bump has answered yet, and the last member that changed otherwise.
         self._changes: list[Change] = []
         self._updated: tuple[Row, str] | None = None
@@ -54,7 +55,8 @@ class Epochs:
         """Take the next row; ``member``: its member's name, "" without one."""
         event = row["event"]
         if event == "group_epoch_bumped":
-            self._bumped(row)
+            self.is_counting = True
+            self._begin(row)
         elif event == "group_state_changed":
             self._state_changed(row)
         elif event == "member_updated":
@@ -69,7 +71,6 @@ class Epochs:
         if change.cause == REPLACED:
             self._is_over = True  # what it takes back belongs to no target that is new
             return
-        self._is_empty = self._is_empty and change.kind is not ChangeKind.CAME
         now = self._round
         if now is None or now.begun_us != change.time_us or self._has_target:
             self._changes.append(change)
@@ -77,7 +78,6 @@ class Epochs:
         self._history.rebalances[-1].changes.append(change)  # its row comes after that of the bump
         if not now.member:
             now.cause, now.member = change.cause, change.member
-            now.causes.add(now.cause)
 
     def rebalance_of(self, gap: ClosedGap) -> Rebalance | None:
         """The rebalance that ended a time without an owner; None if no epoch was bumped for it.
@@ -109,16 +109,14 @@ class Epochs:
             has_epochs_alone = self._step is None and not self._says_targets
             self._round.ended = self._round.begun if has_epochs_alone else self._step
 
-    def _bumped(self, row: Row) -> None:
+    def _begin(self, row: Row) -> None:
         history = self._history
-        history.is_consumer_group = self.is_counting = True
+        history.is_consumer_group = True
         changes = [one for one in self._changes if row["time_us"] - one.time_us <= BUMPED_AFTER_US]
         self._changes = []
-        if self._is_empty and not changes:
+        if history.is_empty and not changes:
             return
         cause, member = self._cause(row, changes)
-        began = Round(row, cause, member)
-        began.causes.add(cause)
         was_open = self._round is not None
         if self._round is not None:
             if not (self._says_targets or self._says_stable or self._step is not None):
@@ -127,13 +125,11 @@ class Epochs:
                 self._end(row if was_open else self._round.begun)
             else:
                 self._end(self._step)
-        if not (was_open and history.rebalances and not self._has_target):
-            history.rebalances.append(Rebalance(len(history.rebalances) + 1))
-            self._has_target = False
-        history.rebalances[-1].rounds.append(began)
-        history.rebalances[-1].changes += changes
-        self._round, self._step, self._is_over = began, None, False
-        if self._is_empty:
+        continues = was_open and bool(history.rebalances) and not self._has_target
+        self._round, self._step = Round(row, cause, member), None
+        self._has_target = self._is_over = False
+        history.begin_round(self._round, changes, continues)
+        if history.is_empty:
             self._end(row)  # the last member has left: nobody is there to reconcile
 
     def _cause(self, row: Row, changes: list[Change]) -> tuple[str, str]:
@@ -145,9 +141,10 @@ class Epochs:
 
     def _state_changed(self, row: Row) -> None:
         state = row["state"]
-        self._is_empty = state == GroupState.EMPTY
         self._says_stable = self._says_stable or state == GroupState.STABLE
         if self._round is None:
+            if state in _UNDER_WAY and not self.is_counting:
+                self._begin(row)
             return
         self._round.members = row.get("count", self._round.members)
         if state == GroupState.STABLE or (self._says_stable and state in _ENDS):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -16,7 +16,7 @@ from groupstorm.explain.incidents import Refusal
 from groupstorm.explain.stuck_records import StuckRecord, Uncommitted
 from groupstorm.explain.work import Work
 from groupstorm.figures.table import Figures
-from groupstorm.history.rebalances import Absence, Change, ChangeKind, Rebalance, Row, SlowRevocation
+from groupstorm.history.rebalances import Absence, Change, ChangeKind, Rebalance, Round, Row, SlowRevocation
 from groupstorm.history.unknown import REBALANCES
 from groupstorm.imports.timeline.group import NO_PARTITIONS
 from groupstorm.imports.timeline.streams import THREAD
@@ -87,9 +87,9 @@ class History:
     first_us: int = 0
     last_us: int = 0
     active_us: int = 0
-    began_empty: bool = False
+    began_empty: bool | None = None
     is_empty: bool = False
-    has_member_rows: bool = True
+    has_member_rows: bool = False
     is_consumer_group: bool = False
     rebalances: list[Rebalance] = field(default_factory=list)
     absences: list[Absence] = field(default_factory=list)
@@ -195,6 +195,14 @@ class History:
         if self.figures is None or self.figures.unowned_partition_seconds is None:
             return None
         return round(self.figures.unowned_partition_seconds * 1_000_000)
+
+    def begin_round(self, one: Round, changes: Iterable[Change], continues: bool) -> None:
+        """``changes``: the members that came and went before it. ``continues``: it is a part of the last
+        rebalance."""
+        if not continues:
+            self.rebalances.append(Rebalance(len(self.rebalances) + 1))
+        self.rebalances[-1].rounds.append(one)
+        self.rebalances[-1].changes += changes
 
     def add_incident(self, kind: str, one: Incident) -> None:
         incidents = self.incidents.setdefault(kind, [])

@@ -36,7 +36,6 @@ GENERATION_MIN_US: Final = 10_000
 PRINTED_US: Final = 1_000_000
 
 UNREVOKED: Final = "UNREVOKED_PARTITIONS"
-_CONSUMER_STATES: Final = frozenset({"Assigning", "Reconciling"})
 _SECOND_HALF: Final = frozenset({Cause.MEMBER_UPDATED, Cause.LEADER_REJOINED})
 
 
@@ -66,7 +65,6 @@ class Recorder:
         self._given_us: dict[str, int] = {}
         self._generation: int | None = None
         self._generation_us = 0
-        self._has_state = self._history.has_member_rows = False
         #: Whether rows say what members own: then a second round shows by what its member has given up.
         self._says_owners = False
         self.members = Memberships()
@@ -244,26 +242,17 @@ class Recorder:
     def _state_changed(self, row: Row) -> None:
         state, now = row["state"], self._round
         self._see_generation(row)
-        if not self._has_state:
-            self._has_state = True
+        if self._history.began_empty is None:
             self._history.began_empty = row["previous_state"] == GroupState.EMPTY
         self._history.is_empty = state == GroupState.EMPTY
-        if self._epochs.is_counting and state != GroupState.PREPARING_REBALANCE and now is None:
-            return
-        if state == GroupState.PREPARING_REBALANCE or (state in _CONSUMER_STATES and now is None):
+        if state == GroupState.PREPARING_REBALANCE:
             self._begin(row)
-        elif now is None:
-            if state == GroupState.STABLE and row["previous_state"] == GroupState.EMPTY:
-                self._begin(row)  # a consumer group with its first member
-                self._end(row)
-        elif state == GroupState.COMPLETING_REBALANCE:
+        elif now is not None and state == GroupState.COMPLETING_REBALANCE:
             now.joined, now.members = row, row.get("count")
             self._see_removal_at(now, row)
-        elif state in (GroupState.STABLE, GroupState.EMPTY):
-            self._end(row)
-        else:
-            now.causes.add(row["cause"])
-        self._history.is_consumer_group = self._history.is_consumer_group or state in _CONSUMER_STATES
+        elif now is not None and state in (GroupState.STABLE, GroupState.EMPTY):
+            now.ended, now.members = row, row.get("count", now.members)
+            self._round = self._left = None
 
     def _see_removal_at(self, one: Round, row: Row) -> None:
         """Whether the join phase ended with a removal, or the rows do. A log tells one after the other."""
@@ -286,21 +275,10 @@ class Recorder:
             history.generations_hidden += hidden
 
     def _begin(self, row: Row) -> None:
-        began = Round(row, row["cause"], self._culprit(row))
-        began.causes.add(row["cause"])
-        rebalances = self._history.rebalances
-        if not rebalances or not self._continues(rebalances[-1], row):
-            rebalances.append(Rebalance(len(rebalances) + 1))
-        rebalances[-1].rounds.append(began)
-        rebalances[-1].changes += self._changes_at(row["time_us"])
+        rebalances, began = self._history.rebalances, Round(row, row["cause"], self._culprit(row))
+        continues = bool(rebalances) and self._continues(rebalances[-1], row)
+        self._history.begin_round(began, self._changes_at(row["time_us"]), continues)
         self._round = began
-
-    def _end(self, row: Row) -> None:
-        self._left = None
-        if self._round is not None:
-            self._round.ended = row
-            self._round.members = row.get("count", self._round.members)
-        self._round = None
 
     def _continues(self, before: Rebalance, row: Row) -> bool:
         """Whether a round belongs to the rebalance before it."""

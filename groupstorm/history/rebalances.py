@@ -68,7 +68,6 @@ class Round:
     last: Row | None = None
     ended: Row | None = None
     members: int | None = None
-    causes: set[str] = field(default_factory=set)
 
     @property
     def begun_us(self) -> int:

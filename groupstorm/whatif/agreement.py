@@ -25,12 +25,11 @@ from groupstorm.storms.runs.worker_processes import map_in_processes
 from groupstorm.storms.scenario.files import Scenario, load, parse
 from groupstorm.storms.scenario.knowledge import How
 from groupstorm.storms.world.simulation import simulate
-from groupstorm.trace.events.coordinator import GroupStateChanged
 from groupstorm.trace.rows import TracedEvent, TraceEntry
 from groupstorm.trace.schema import Source
 from groupstorm.verdicts.measures import Spread
 from groupstorm.whatif.drafting import AS_IT_WAS, Draft, draft_of, scenario_text
-from groupstorm.whatif.facts import UNKNOWN, EpochReader, Reading, Round, RoundReader
+from groupstorm.whatif.facts import UNKNOWN, Reading, Round, RoundReader
 from groupstorm.whatif.inference import TIMEOUTS
 from groupstorm.whatif.reading import LivedFigures, read_run
 
@@ -50,8 +49,7 @@ class RoundSink:
     def __init__(self) -> None:
         self._lived = LivedFigures()
         self._now_us = 0
-        self._by_state = RoundReader()
-        self._epochs = EpochReader()
+        self.rounds = RoundReader()
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
         self.add_all([(time_us, source, event)])
@@ -60,23 +58,14 @@ class RoundSink:
         for time_us, source, event in entries:
             self._now_us = time_us
             self._lived.add((time_us, source, event))
-            if isinstance(event, GroupStateChanged):
-                self._by_state.add(time_us, event)
-            else:
-                self._epochs.add(time_us, event)
+            self.rounds.add(time_us, event)
 
     def close(self) -> None:
-        """The last epoch of a consumer group ends with the run."""
-        self._epochs.finish()
+        """Nothing is held back."""
 
     def lived(self) -> Figures:
         """To be called once, at the end."""
         return self._lived.figures(self._now_us)
-
-    @property
-    def rounds(self) -> tuple[Round, ...]:
-        """The epochs of a consumer group; the rounds of a classic one."""
-        return tuple(self._epochs.rounds or self._by_state.rounds)
 
 
 def replay(order: tuple[str, str, int]) -> Replay:
@@ -85,8 +74,7 @@ def replay(order: tuple[str, str, int]) -> Replay:
     scenario = load(path).resolve(variant, seed, {})
     sink = RoundSink()
     figures = simulate(scenario, chosen_assignors(scenario), sink)
-    sink.close()
-    return Replay(seed, sink.rounds, figures, sink.lived())
+    return Replay(seed, tuple(sink.rounds.rounds), figures, sink.lived())
 
 
 def replay_seeds(
@@ -183,7 +171,7 @@ def agreement(reading: Reading, draft: Draft, replays: Sequence[Replay]) -> Agre
 
     Rounds of a replay that begin before the run's trace, or too long after its end, do not count.
     """
-    rounds, lead_us, heartbeat_us = reading.compared_rounds, draft.lead_ms * 1000, draft.heartbeat_us
+    rounds, lead_us, heartbeat_us = reading.rounds.rounds, draft.lead_ms * 1000, draft.heartbeat_us
     unowned_s = None if reading.figures is None else reading.figures.unowned_partition_seconds
     partitions_per_member = draft.partitions / len(draft.names)
     within_us = heartbeat_us + SLACK_US
@@ -201,7 +189,7 @@ def agreement(reading: Reading, draft: Draft, replays: Sequence[Replay]) -> Agre
     missing = []
     if rounds and all(one.cause == UNKNOWN for one in rounds):
         missing.append("why rounds began: the trace does not say")
-    if reading.is_consumer_protocol and not reading.has_member_rows:
+    if reading.rounds.has_epochs and not reading.has_member_rows:
         missing.append("how long rounds took: the logs of the members say when they got partitions")
     else:
         lines += _durations(rounds, of_seeds, within_us)

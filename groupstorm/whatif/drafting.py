@@ -60,8 +60,6 @@ class Draft:
     lead_ms: int
     figures_from_ms: int
     problems: list[str] = field(default_factory=list)
-    #: Whether a rolling-restart step stands for a deployment: then surge and order can be changed.
-    has_rollout: bool = False
     heartbeat_us: int = 0
     #: The number of partitions of all topics.
     partitions: int = 0
@@ -99,7 +97,6 @@ def draft_of(reading: Reading, name: str, given: Mapping[str, Any]) -> Draft:
         lead_ms=lead_ms,
         figures_from_ms=lead_ms + reading.figures_from_us // 1000,
         problems=problems,
-        has_rollout=bool(waves),
         heartbeat_us=max([timeouts(one).heartbeat_us for one in names], default=0),
         partitions=_partitions(settings),
         unowned_unknown=_unowned_unknown(reading, lives),

@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.figures.table import Figures
 from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, STREAMS_PROTOCOL
-from groupstorm.trace.events import coordinator
 from groupstorm.trace.events.coordinator import (
     GroupEpochBumped,
     GroupStateChanged,
@@ -68,75 +67,82 @@ def cause_class(cause: str) -> str:
     return _CLASSES.get(cause, cause)
 
 
-class RoundReader:
-    """Takes the state changes of one group in their order. ``rounds``: those that have ended."""
-
-    def __init__(self) -> None:
-        self.rounds: list[Round] = []
-        self._began_us: int | None = None
-        self._cause = ""
-
-    def add(self, time_us: int, event: GroupStateChanged) -> None:
-        """Take a change of the group's state."""
-        if event.state not in _AT_REST:
-            if self._began_us is None:
-                self._began_us, self._cause = time_us, event.cause
-            return
-        if self._began_us is None:
-            if event.state != GroupState.STABLE or event.previous_state == GroupState.STABLE:
-                return
-            self._began_us, self._cause = time_us, event.cause
-        completed = event.state == GroupState.STABLE
-        cause = cause_class(self._cause)
-        self.rounds.append(Round(self._began_us, time_us, cause, event.count or 0, completed))
-        self._began_us = None
-
-    def began_before(self, time_us: int) -> int | None:
-        """When the round began that is under way now, if one is."""
-        return self._began_us if self._began_us is not None and self._began_us <= time_us else None
-
-
 #: The cause of an epoch before which no member came or went.
 _SUBSCRIPTIONS: Final = "subscriptions or topics changed"
 
 
-class EpochReader:
-    """Takes the events of one group in their order. ``rounds``: those that have ended.
+class RoundReader:
+    """Takes the events of one group in their order; events of other kinds change nothing.
 
-    A round goes from one epoch to the next. It lasts until a member takes partitions for the last time: what
-    members give up before they leave belongs to the next epoch. The states of such a group follow from the
-    epochs of its members, which a broker logs at DEBUG alone, so they do not count here.
+    A round of a consumer group goes from one epoch to the next. It lasts until a member takes partitions for
+    the last time: what members give up before they leave belongs to the next epoch. The states of such a
+    group follow from the epochs of its members, which a broker logs at DEBUG alone, so they do not count.
+
+    ``began_us``: when the group left its rest; None if it is at rest. ``first_join_phase_us``: when the first
+    round began, and its join phase ended. ``assigning_us``: from the end of each join phase to the
+    assignments.
     """
 
     def __init__(self) -> None:
-        self.rounds: list[Round] = []
-        self._open: Round | None = None
-        self._cause = _SUBSCRIPTIONS
+        self.began_us: int | None = None
+        self.first_state: GroupStateChanged | None = None
+        self.first_join_phase_us: tuple[int, int] | None = None
+        self.assigning_us: list[int] = []
+        self._by_state: list[Round] = []
+        self._joined_us: int | None = None
+        self._cause = ""
+        #: The last one is open.
+        self._epochs: list[Round] = []
+        self._epoch_cause = _SUBSCRIPTIONS
         self._members: set[str] = set()
 
+    @property
+    def has_epochs(self) -> bool:
+        """Whether it is a consumer group (KIP-848)."""
+        return bool(self._epochs)
+
+    @property
+    def rounds(self) -> Sequence[Round]:
+        """The rounds of a classic group that have ended; all epochs of a consumer group."""
+        return self._epochs or self._by_state
+
     def add(self, time_us: int, event: TracedEvent) -> None:
-        """Take an event of the group; events of other kinds change nothing."""
-        if isinstance(event, MemberAdded):
+        """Take an event of the group."""
+        if isinstance(event, GroupStateChanged):
+            self._state_changed(time_us, event)
+        elif isinstance(event, MemberAdded):
             self._members.add(event.member_id)
-            self._cause = cause_class(event.cause)
+            self._epoch_cause = cause_class(event.cause)
         elif isinstance(event, MemberReplaced):
             self._members.discard(event.previous_member_id)
             self._members.add(event.member_id)
         elif isinstance(event, MemberRemoved):
             self._members.discard(event.member_id)
-            self._cause = cause_class(event.cause)
+            self._epoch_cause = cause_class(event.cause)
         elif isinstance(event, GroupEpochBumped):
-            self.finish()
-            self._open = Round(time_us, time_us, self._cause, len(self._members), completed=True)
-            self._cause = _SUBSCRIPTIONS
-        elif isinstance(event, PartitionsAssigned) and event.partitions and self._open is not None:
-            self._open = self._open._replace(ended_us=time_us)
+            bumped = Round(time_us, time_us, self._epoch_cause, len(self._members), completed=True)
+            self._epochs.append(bumped)
+            self._epoch_cause = _SUBSCRIPTIONS
+        elif isinstance(event, PartitionsAssigned) and event.partitions and self._epochs:
+            self._epochs[-1] = self._epochs[-1]._replace(ended_us=time_us)
 
-    def finish(self) -> None:
-        """The last epoch ends with the trace."""
-        if self._open is not None:
-            self.rounds.append(self._open)
-            self._open = None
+    def _state_changed(self, time_us: int, event: GroupStateChanged) -> None:
+        self.first_state = self.first_state or event
+        completed, is_at_rest = event.state == GroupState.STABLE, event.state in _AT_REST
+        if event.state == GroupState.COMPLETING_REBALANCE:
+            self._joined_us = time_us
+            if self.began_us is not None and self.first_join_phase_us is None:
+                self.first_join_phase_us = self.began_us, time_us
+        begins = not is_at_rest or (completed and event.previous_state != GroupState.STABLE)
+        if begins and self.began_us is None:
+            self.began_us, self._cause = time_us, event.cause
+        if not is_at_rest or self.began_us is None:
+            return
+        if completed and self._joined_us is not None:
+            self.assigning_us.append(time_us - self._joined_us)
+        cause = cause_class(self._cause)
+        self._by_state.append(Round(self.began_us, time_us, cause, event.count or 0, completed))
+        self.began_us = self._joined_us = None
 
 
 class Sign(NamedTuple):
@@ -184,7 +190,6 @@ class Reading:
     #: The former counts of topics that grew.
     first_counts: dict[str, int] = field(default_factory=dict)
     rounds: RoundReader = field(default_factory=RoundReader)
-    epochs: EpochReader = field(default_factory=EpochReader)
     #: The ends of logs, and what the group committed, of each partition: (when, offset) first and last.
     log_ends: dict[str, Offsets] = field(default_factory=dict)
     commits: dict[str, Offsets] = field(default_factory=dict)
@@ -198,7 +203,6 @@ class Reading:
     #: From when on figures count: of a storm as it says, of another trace from the first complete assignment
     #: on, before which nobody knows who could consume.
     figures_from_us: int = 0
-    is_consumer_protocol: bool = False
     #: From whose rows ownership follows in an imported trace; "" in a trace that was not imported.
     imported_view: str = ""
     #: Whether the trace has rows of the members themselves.
@@ -208,12 +212,8 @@ class Reading:
     has_thread_rows: bool = False
     #: Events that no scenario can repeat, in sentences.
     problems: list[str] = field(default_factory=list)
-    first_state: coordinator.GroupStateChanged | None = None
-    #: When members joined the first round of the group, when it began and when its join phase ended.
+    #: When members joined the first round of the group.
     first_joins_us: list[int] = field(default_factory=list)
-    first_join_phase_us: tuple[int, int] | None = None
-    #: From the end of the join phase to the assignments, of every round.
-    assigning_us: list[int] = field(default_factory=list)
     #: The times from the beginning of a round until each member said that it knew of it.
     learned_us: list[int] = field(default_factory=list)
     ended_us: int = 0
@@ -222,13 +222,8 @@ class Reading:
     @property
     def began_empty(self) -> bool:
         """Whether the trace has the first round of the group."""
-        first = self.first_state
+        first = self.rounds.first_state
         return first is None or first.previous_state == GroupState.EMPTY
-
-    @property
-    def compared_rounds(self) -> Sequence[Round]:
-        """The rounds that a replay has to repeat; those of a consumer group are its epochs."""
-        return self.epochs.rounds if self.is_consumer_protocol else self.rounds.rounds
 
     @property
     def is_streams(self) -> bool:

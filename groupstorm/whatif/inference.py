@@ -115,7 +115,7 @@ def _of_logs(reading: Reading) -> dict[str, Known]:
     found = {"client_profile": _client(reading)}
     profile = str(found["client_profile"].value[0])
     defaults = {**_DEFAULTS, **PROFILES[profile].defaults}
-    if reading.is_consumer_protocol:
+    if reading.rounds.has_epochs:
         found[PROTOCOL] = observed("consumer", "rows of a consumer group (KIP-848)")
         for name in (CONSUMER_SESSION, CONSUMER_HEARTBEAT):
             found[name] = _of_broker(reading, name) or assumed(
@@ -131,10 +131,10 @@ def _of_logs(reading: Reading) -> dict[str, Known]:
         for name in (SESSION, HEARTBEAT):
             found[name] = _configured(reading, name, defaults[name], _said_by(profile))
     found[POLL_INTERVAL] = _poll_interval(reading, profile, defaults[POLL_INTERVAL])
-    if reading.assigning_us and median(reading.assigning_us) > _ASSIGNING_US:
-        found["assign_ms"] = inferred(
-            int(median(reading.assigning_us)) // 1000, "the median from a round's last join to its assignment"
-        )
+    assigning_us = int(median(reading.rounds.assigning_us or [0]))
+    if assigning_us > _ASSIGNING_US:
+        why = "the median from a round's last join to its assignment"
+        found["assign_ms"] = inferred(assigning_us // 1000, why)
     found["stop_grace_ms"] = inferred(0, "the steps have the times at which processes ended")
     found["phases"] = inferred("aligned", "the steps have the times at which processes started")
     found["tail_ms"] = inferred(0, "the trace ends with its last row")
@@ -189,7 +189,7 @@ def _poll_interval(reading: Reading, profile: str, default: int) -> Known:
 def _initial_delay(reading: Reading, default: int) -> Known:
     """The coordinator waits once more whenever a member joins within the delay (GroupCoordinator's
     tryCompleteJoin with InitialDelayedJoin)."""
-    phase, first = reading.first_join_phase_us, reading.first_state
+    phase, first = reading.rounds.first_join_phase_us, reading.rounds.first_state
     if phase is None or first is None or first.previous_state not in ("Empty", "unknown"):
         return assumed(default, "the default; the log of the broker from the group's first round on says it")
     began_us, ended_us = phase

@@ -142,8 +142,6 @@ class _Reader:
         #: Problems if the group lives on after them: what happened while it had no members, and that its
         #: coordinator let go of it.
         self._unless_over: list[str] = []
-        self._preparing_us: int | None = None
-        self._completing_us: int | None = None
         self._handlers: Mapping[type, Callable[[Any], None]] = {
             scenario.ScenarioStarted: self._scenario,
             scenario.PartitionsCreated: self._created,
@@ -161,7 +159,6 @@ class _Reader:
             coordinator.JoinParked: lambda event: self._sign(event, PARKED),
             coordinator.SyncAnswered: self._synced,
             coordinator.MemberReconciled: self._reconciled,
-            coordinator.GroupEpochBumped: self._epoch,
             member.MemberStarted: self._started,
             member.RejoinRequested: self._rejoin,
             member.PartitionsAssigned: self._assigned,
@@ -198,7 +195,7 @@ class _Reader:
                 self._problem(self._unless_over.pop(0))
         if entry[1] is Source.MEMBER:
             self.reading.has_member_rows = True
-        self.reading.epochs.add(entry[0], entry[2])
+        self.reading.rounds.add(entry[0], entry[2])
         handler = self._handlers.get(type(entry[2]))
         if handler is not None:
             handler(entry[2])
@@ -207,7 +204,6 @@ class _Reader:
         """``ended_us``: the time of the last row. A real group ends when its members have gone for good: the
         log of its broker goes on, and no partition needs an owner."""
         reading = self.reading
-        reading.epochs.finish()
         if reading.is_storm:
             reading.ended_us = ended_us
             reading.figures = self._figures.figures(ended_us)
@@ -233,10 +229,9 @@ class _Reader:
         name = event.member
         if name is None:
             return
-        round_us = self.reading.rounds.began_before(self._now_us)
         member_id = getattr(event, "member_id", "")
         time_us = self._now_us if at_us is None else at_us
-        sign = Sign(time_us, kind, detail, self._place, for_us, round_us, member_id)
+        sign = Sign(time_us, kind, detail, self._place, for_us, self.reading.rounds.began_us, member_id)
         self.reading.signs.setdefault(name, []).append(sign)
 
     # -- the trace itself ------------------------------------------------------------------------
@@ -283,32 +278,16 @@ class _Reader:
     # -- the coordinator -------------------------------------------------------------------------
 
     def _state(self, event: coordinator.GroupStateChanged) -> None:
-        reading = self.reading
-        is_first = reading.first_state is None
-        if is_first:
-            reading.first_state = event
-        reading.rounds.add(self._now_us, event)
         if event.protocol:
-            reading.assignors.setdefault(event.protocol, self._place)
-        if event.state == GroupState.PREPARING_REBALANCE:
-            if self._preparing_us is None:
-                self._preparing_us = self._now_us
-        elif event.state == GroupState.COMPLETING_REBALANCE:
-            if reading.first_join_phase_us is None and self._preparing_us is not None:
-                reading.first_join_phase_us = self._preparing_us, self._now_us
-            self._completing_us = self._now_us
-        else:
-            if self._completing_us is not None and event.state == GroupState.STABLE:
-                reading.assigning_us.append(self._now_us - self._completing_us)
-            self._preparing_us = self._completing_us = None
+            self.reading.assignors.setdefault(event.protocol, self._place)
 
     def _added(self, event: coordinator.MemberAdded) -> None:
         self._instance(event.member, event.instance)
-        if self.reading.first_join_phase_us is None:
+        round_us = self.reading.rounds.began_us
+        if self.reading.rounds.first_join_phase_us is None:
             # a member whose JoinGroup no row has joined soon after the first one
-            soon_us = self._now_us if self._preparing_us is None else self._preparing_us + 1
+            soon_us = self._now_us if round_us is None else round_us + 1
             self.reading.first_joins_us.append(soon_us if self._inferred else self._now_us)
-        round_us = self.reading.rounds.began_before(self._now_us)
         if self._by_then and round_us is not None:
             self._sign(event, JOINED, IN_ROUND, at_us=round_us)
         else:
@@ -328,9 +307,6 @@ class _Reader:
             self._partitions(event.partitions or ())
             self._sign(event, SYNCED)
 
-    def _epoch(self, _event: coordinator.GroupEpochBumped) -> None:
-        self.reading.is_consumer_protocol = True
-
     def _reconciled(self, event: coordinator.MemberReconciled) -> None:
         self._partitions(event.partitions)
         self._sign(event, SYNCED)
@@ -344,7 +320,7 @@ class _Reader:
 
     def _rejoin(self, event: member.RejoinRequested) -> None:
         self._sign(event, REJOIN, event.cause)
-        began_us = self.reading.rounds.began_before(self._now_us)
+        began_us = self.reading.rounds.began_us
         if event.cause == "group-rebalancing" and began_us is not None:
             self.reading.learned_us.append(self._now_us - began_us)
 

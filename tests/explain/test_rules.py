@@ -172,29 +172,6 @@ def test_a_move_is_blamed_for_a_session_that_expires_unless_its_member_outlived_
     assert [each.begun_us for each in moved.rebalances] == ([142 * SECOND_US] if is_blamed else [])
 
 
-def test_three_restarts_are_a_wave_and_two_are_none(tmp_path: Path) -> None:
-    def restart(name: str, s: float, generation: int) -> list[dict[str, Any]]:
-        return [
-            removed(s, name, f"{name}-1", "left", None),
-            *round_of(s, generation, "left", f"{name}-1"),
-            added(s + 20, name, f"{name}-2"),
-            *round_of(s + 20, generation + 1, "new-member", f"{name}-2"),
-        ]
-
-    started = {"source": "member", "event": "member_started", "topics": ["t"]}
-    members = [{"s": 0, "member": name} | started for name in "abcdefg"]
-    more = [added(0.2, name, f"{name}-1") for name in "cdefg"]
-    formed = [row | ({"count": 7} if "count" in row else {}) for row in FORMED]
-    rows = [*members, *formed[:3], *more, *formed[3:]]
-    two = [*rows, *restart("a", 100, 2), *restart("b", 140, 4)]
-    assert names(explained(trace_of(tmp_path, [*two, END_OF_FORMED]))) == []
-    three = explained(trace_of(tmp_path, [*two, *restart("c", 180, 6), END_OF_FORMED]))
-    assert names(three) == ["deploy-wave"]
-    assert len(three.findings[0].rebalances) == 6
-    apart = [*two, *restart("c", 140 + 20 + 121, 6), END_OF_FORMED]
-    assert names(explained(trace_of(tmp_path, apart))) == []
-
-
 def test_rounds_that_break_off_again_and_again(tmp_path: Path) -> None:
     def broken(times: int) -> list[dict[str, Any]]:
         rows = [*FORMED]

@@ -45,18 +45,21 @@ def told(folder: Path, *more: Sequence[Mapping[str, Any]]) -> list[str]:
     return names(explained(trace_of(folder, group_of_seven(*more))))
 
 
-@pytest.mark.parametrize(("pause_s", "found"), [(120, ["deploy-wave"]), (121, [])])
-def test_restarts_of_one_wave_follow_within_two_minutes(
-    tmp_path: Path, pause_s: int, found: list[str]
+@pytest.mark.parametrize(("pause_s", "restarts", "rebalances"), [(120, 3, [6]), (121, 3, []), (20, 2, [])])
+def test_three_restarts_are_a_wave_if_they_follow_within_two_minutes(
+    tmp_path: Path, pause_s: int, restarts: int, rebalances: list[int]
 ) -> None:
     """Each member is away for 20 s, and the next one goes so long after it is back."""
     steps = [
         rows
-        for number, name in enumerate("abc")
+        for number, name in enumerate("abc"[:restarts])
         for s in [100 + number * (20 + pause_s)]
         for rows in (gone(name, s, 2 + 2 * number), back(name, s + 20, 3 + 2 * number))
     ]
-    assert told(tmp_path, *steps) == found
+    found = explained(trace_of(tmp_path, group_of_seven(*steps)))
+    assert [(one.pattern.name, len(one.rebalances)) for one in found.findings] == [
+        ("deploy-wave", count) for count in rebalances
+    ]
 
 
 @pytest.mark.parametrize(("away_s", "found"), [(600, ["deploy-wave"]), (601, [])])

@@ -19,6 +19,7 @@ from groupstorm.whatif.lives import Lives, Moment, Stint, Timeouts, lives_of
 from groupstorm.whatif.waves import find_waves
 
 S = 1_000_000
+PREPARING = "PreparingRebalance"
 TIMEOUTS = Timeouts(session_us=45 * S, heartbeat_us=3 * S, max_poll_interval_us=300 * S)
 
 #: A process starts and joins at once.
@@ -200,10 +201,9 @@ def test_the_initial_delay_follows_from_the_first_round(
 ) -> None:
     """The coordinator waits once more whenever somebody has joined within the delay."""
     found = Reading("g", Path("x"))
-    found.first_state = GroupStateChanged(
-        "g", "Empty", "PreparingRebalance", 0, "new-member", "a", None, None, 1
-    )
-    found.first_join_phase_us = int(1 * S), int((1 + ended_s) * S)
+    for at_s, before, now in ((1, "Empty", PREPARING), (1 + ended_s, PREPARING, "CompletingRebalance")):
+        changed = GroupStateChanged("g", before, now, 0, "new-member", "a", None, None, 1)
+        found.rounds.add(int(at_s * S), changed)
     found.first_joins_us = [int(at_s * S) for at_s in joins_s]
     known = infer_settings(found, {})["group.initial.rebalance.delay.ms"]
     assert (known.value, known.how) == (delay_ms, How.INFERRED)

@@ -19,6 +19,7 @@ from groupstorm.explain.patterns.selecting import (
     begun_by,
     find_restarts,
     find_stop,
+    formed_us,
     under_way,
     unique,
     with_changes,
@@ -142,9 +143,9 @@ def autoscaler(history: History) -> Match | None:
     members or more and by 30 % of its largest size. The size is the median over three and a half
     minutes, so that a deployment, which replaces what it stops, does not count; nor does the forming of
     the group, nor a group whose members mostly went because they failed."""
-    formed_us = _formed_us(history)
-    changes = [one for one in history.changes if one.time_us > formed_us and one.cause not in OF_COORDINATOR]
-    turns = _turns(_sizes(changes), _members_before(history, formed_us + 1) or 0)
+    from_us = formed_us(history)
+    changes = [one for one in history.changes if one.time_us > from_us and one.cause not in OF_COORDINATOR]
+    turns = _turns(_sizes(changes), _members_before(history, from_us + 1) or 0)
     if len(turns) <= TURNS_MIN:
         return None
     from_us, to_us = turns[0].from_us, turns[-1].to_us
@@ -181,14 +182,6 @@ class _Turn(NamedTuple):
     from_us: int
     to_us: int
     change: int
-
-
-def _formed_us(history: History) -> int:
-    """When the group had formed, if the history begins with the empty group."""
-    first = history.rebalances[0] if history.rebalances else None
-    if first is None or first.rounds[0].begun.get("previous_state") != "Empty" or first.ended_us is None:
-        return history.from_us
-    return first.ended_us
 
 
 def _sizes(changes: Sequence[Change]) -> list[tuple[int, int]]:

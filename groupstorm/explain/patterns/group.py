@@ -20,7 +20,6 @@ from groupstorm.explain.patterns.selecting import (
 )
 from groupstorm.explain.patterns.sessions import ended_by_itself
 from groupstorm.history.reasons import SLOW_US
-from groupstorm.history.rebalances import Round
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.wording import counted, seconds
 
@@ -97,7 +96,9 @@ def coordinator_moved(history: History) -> Match | None:
 def append_failed(history: History) -> Match | None:
     """A round began because the coordinator could not write the assignment of the one before it to
     __consumer_offsets (append-failed): every member gets an error, and joins again."""
-    failed = [(one, each) for one in history.rebalances for each in one.rounds if _is_unwritten(each)]
+    failed = [
+        (one, each) for one in history.rebalances for each in one.rounds if each.cause == Cause.APPEND_FAILED
+    ]
     if not failed:
         return None
     lasted_us = failed[-1][1].begun_us - failed[0][1].begun_us
@@ -112,10 +113,6 @@ def append_failed(history: History) -> Match | None:
     why = "why: add the broker's whole log (kafka.server), which names the replicas in sync"
     rows = [each.begun for _, each in failed] if not refused else [one.row for one in refused]
     return Match(sentence, (), [one for one, _ in failed], (), rows, "" if refused else why)
-
-
-def _is_unwritten(one: Round) -> bool:
-    return one.cause == Cause.APPEND_FAILED
 
 
 def metadata_changed(history: History) -> Match | None:

@@ -131,9 +131,9 @@ def find_restarts(history: History) -> list[Restart]:
     came = history.came()
     stop = {one.row["seq"] for one in find_stop(history)}
     taken: set[int] = set()
-    formed_us, former = _formed_us(history), _former(history)
+    formed_at_us, former = formed_us(history), _former(history)
     bound = {
-        number for number, one in enumerate(came) if one.time_us <= formed_us or one.row["seq"] in former
+        number for number, one in enumerate(came) if one.time_us <= formed_at_us or one.row["seq"] in former
     }
     restarts: list[Restart] = []
     alone: list[Change] = []
@@ -160,18 +160,18 @@ def find_restarts(history: History) -> list[Restart]:
     return sorted(restarts, key=lambda one: one.down_us)
 
 
-def _formed_us(history: History) -> int:
+def formed_us(history: History) -> int:
     """When the group had formed, if the history begins with the empty group: the end of its first rebalances,
     in which members only came."""
-    formed_us = history.from_us
+    until_us = history.from_us
     if not history.began_empty:
-        return formed_us
+        return until_us
     for one in history.rebalances:
         came = all(change.kind is ChangeKind.CAME for change in one.changes)
-        if one.ended_us is None or not came or one.begun_us - formed_us > FORMING_US:
+        if one.ended_us is None or not came or one.begun_us - until_us > FORMING_US:
             break
-        formed_us = one.ended_us
-    return formed_us
+        until_us = one.ended_us
+    return until_us
 
 
 def _former(history: History) -> set[int]:

@@ -18,12 +18,12 @@ from groupstorm.imports.capture.captured import (
     TOPIC,
     CapturedAnswers,
     CapturedRecords,
+    GroupPoll,
     NotReadable,
     OffsetsTail,
     partition_of,
     partitions_of_topic,
 )
-from groupstorm.imports.capture.polling import GroupPoll
 from groupstorm.imports.observation import topic_id
 from groupstorm.imports.source import LogSource
 from groupstorm.problems import InputError

@@ -134,7 +134,7 @@ def _classic_member(member: Any, is_consumer: bool) -> dict[str, Any]:
         "session_timeout_ms": _of(member, "sessionTimeout", int, -1),
         "rebalance_timeout_ms": _of(member, "rebalanceTimeout", int, -1),
         "topics": _subscribed(subscription) if is_consumer else None,
-        "partitions": _assigned(assignment) if is_consumer else None,
+        "partitions": assigned_partitions(assignment) if is_consumer else None,
     }
 
 
@@ -158,7 +158,7 @@ def _subscribed(value: Any) -> list[str] | None:
         return None
 
 
-def _assigned(value: Any) -> list[str] | None:
+def assigned_partitions(value: Any) -> list[str] | None:
     """Partitions as topic-partition. A member for which the leader had nothing has no bytes at all."""
     if isinstance(value, Mapping):
         return _partitions(_of(value, "assignedPartitions", list), "topic")

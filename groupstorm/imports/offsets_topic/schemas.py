@@ -21,7 +21,7 @@ from groupstorm.protocol.codec import CodecError, decoder
 class KeyType(IntEnum):
     """The types of keys that groupstorm reads (CoordinatorRecordType, Kafka 4.3.1).
 
-    Kafka has more, of share groups (10 to 15) and streams groups (17 to 23).
+    Kafka has more, of share groups (10 to 15), regular expressions (16) and streams groups (17 to 23).
     """
 
     LEGACY_OFFSET_COMMIT = 0
@@ -33,7 +33,6 @@ class KeyType(IntEnum):
     CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA = 6
     CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER = 7
     CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT = 8
-    CONSUMER_GROUP_REGULAR_EXPRESSION = 16
 
 
 class WrittenRecord(NamedTuple):
@@ -118,7 +117,6 @@ _KEYS: Final[Mapping[KeyType, tuple[_Field, ...]]] = {
     KeyType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: _GROUP,
     KeyType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: _MEMBER,
     KeyType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: _MEMBER,
-    KeyType.CONSUMER_GROUP_REGULAR_EXPRESSION: (*_GROUP, _F("regularExpression", "string")),
 }
 
 _OFFSET_COMMIT: Final = _Schema(

@@ -10,12 +10,12 @@ from groupstorm.imports.provenance import Why
 from groupstorm.imports.templates.catalogues import Catalogue, table
 from groupstorm.imports.timeline.ends import EmptiedGroup
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
+from groupstorm.imports.timeline.reasons import UNKNOWN
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
 from groupstorm.trace.events.group_states import Cause, GroupState
 from groupstorm.trace.schema import Source
 
-UNKNOWN: Final = "unknown"
 #: A join phase that takes less did not wait for group.initial.rebalance.delay.ms.
 _AT_ONCE_US: Final = 100_000
 _REASONS: Final = Catalogue(table("broker_reasons"))
@@ -94,7 +94,7 @@ class ClassicRounds(GroupPart):
             group.emit(line, append, Why([line, group.append_refused]), step=1)
         self._from_empty = group.state == GroupState.EMPTY
         group.state, self._prepared, self._dropped = GroupState.PREPARING_REBALANCE, line, False
-        group.round_prepared(line)
+        group.prepared_us = line.time_us
 
     def _cause(self, line: Observation) -> tuple[str, str | None]:
         """The cause of a round and the member that caused it; members that only the reason names come and
@@ -139,7 +139,7 @@ class ClassicRounds(GroupPart):
         group, generation = self._group, line.fields["generation"]
         group.generation = generation
         if "count" in line.fields:
-            group.members.counted(line.fields["count"])
+            group.members.count = line.fields["count"]
             self._join_pending(line)
         cause, rule = Cause.ALL_JOINED, _ALL_JOINED
         if self._dropped:
@@ -159,13 +159,13 @@ class ClassicRounds(GroupPart):
         for member_id in [*members.pending]:
             members.count = None  # it counts them already
             self._add(line, member_id, None, Cause.PENDING_MEMBER, _COUNT_FITS)
-        members.counted(line.fields["count"])
+        members.count = line.fields["count"]
 
     def _assignment(self, line: Observation) -> None:
         group, fields = self._group, line.fields
         group.generation = fields["generation"]
         if "count" in fields:
-            group.members.counted(fields["count"])
+            group.members.count = fields["count"]
         group.leader = fields.get("leader")
         if group.leader:
             group.members.members.setdefault(group.leader, None)
@@ -182,7 +182,7 @@ class ClassicRounds(GroupPart):
         )  # fmt: skip
         group.emit(line, event, Why([line]))
         group.members.clear()
-        group.members.counted(0)
+        group.members.count = 0
         group.state, group.generation, self._prepared = GroupState.EMPTY, generation, None
 
     # -- members ---------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ class ClassicRounds(GroupPart):
         group = self._group
         if group.state == UNKNOWN and line.fields.get("state") == GroupState.EMPTY:
             group.state = GroupState.EMPTY
-            group.members.counted(0)
+            group.members.count = 0
 
     def _id_handed_out(self, line: Observation) -> None:
         self._see_empty(line)
@@ -281,17 +281,13 @@ class ClassicRounds(GroupPart):
     ) -> None:
         self._added = member_id, str(cause)
         event = self._group.added(member_id, instance, cause)
-        self._group.emit(line, event, self._named(line, member_id, instance, rule))
+        self._group.emit(line, event, self._named(line, member_id, instance, rule, bool(rule)))
 
     def _remove(self, line: Observation, member_id: str, cause: str, rule: str = "") -> None:
         self._went.add(member_id)
         event = self._group.removed(member_id, cause, line.fields.get("instance"))
-        self._group.emit(line, event, self._named(line, member_id, event.instance, rule))
+        self._group.emit(line, event, self._named(line, member_id, event.instance, rule, bool(rule)))
         self._group.tell_removal(member_id, line, str(cause))
-
-    def _named(self, line: Observation, member_id: str, instance: str | None = None, rule: str = "") -> Why:
-        rules = [*filter(None, [rule]), *self._group.members.name_rules(member_id, instance)]
-        return Why([line], "; ".join(rules), inferred=bool(rule))
 
     # -- the group's life ------------------------------------------------------------------------
 
@@ -312,7 +308,7 @@ class ClassicRounds(GroupPart):
         generation = line.fields.get("generation")
         group.members.clear()
         if "count" in line.fields:
-            group.members.counted(line.fields["count"])
+            group.members.count = line.fields["count"]
         group.emit(line, events.GroupCreated(group.name, "loaded"), Why([line]))
         group.generation = generation
         loaded = [
@@ -332,7 +328,7 @@ class ClassicRounds(GroupPart):
             event = events.MemberAdded(group.name, name, member_id, instance, generation, "loaded")
             group.emit(line, event, Why([seen, line], "member: loaded with the group", inferred=True))
         if loaded and group.members.count is None:
-            group.members.counted(len(loaded))
+            group.members.count = len(loaded)
         group.state = GroupState.STABLE if loaded else UNKNOWN
         self._loaded = {}
 

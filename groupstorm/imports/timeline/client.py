@@ -130,7 +130,7 @@ class ClientMember(Member):
         one.clients[self._id()] = self._client
         if self._asked is not None and (one.requested is None or self._asked.time_us < one.requested.time_us):
             one.requested = self._asked
-            one.keep(self._asked, self._group.order_of(self._asked))
+            one.keep(self._asked, self._group.first_order)
         self._asked = None
         if not fields.get("member_id"):
             one.synced[self._id()] = line

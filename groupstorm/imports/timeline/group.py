@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Rows, Why
-from groupstorm.imports.timeline.members import Comings, Membership, ReturningMembers
+from groupstorm.imports.timeline.members import STARTED, Comings, Membership, ReturningMembers
 from groupstorm.imports.timeline.rounds import Round, round_rows
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
@@ -20,8 +20,6 @@ from groupstorm.trace.schema import Source
 
 #: The word that librdkafka logs in the place of a member id that it has not got yet.
 _NO_ID: Final = "(not-set)"
-#: How a member came of which no line of the coordinator says it.
-_CAME_UNSAID = "member: a process that had just started joined this generation, by its own log"
 #: Rounds that stay open for lines of slower clocks and members.
 _OPEN_ROUNDS: Final = 4
 
@@ -100,7 +98,9 @@ class GroupRecord:
     owners_described: bool = False
     rounds_known: int = 0
     rounds_unknown: int = 0
+    #: The longest time until a round's assignment was there, and when the round at hand began.
     longest_us: int = 0
+    prepared_us: int | None = None
     order: int = 0
     #: The last line that says that the group's partition of __consumer_offsets takes no records.
     append_refused: Observation | None = None
@@ -110,7 +110,6 @@ class GroupRecord:
     session_timeouts_of_clients_ms: dict[str, set[int]] = field(default_factory=dict)
     _members_tell_all: bool = True
     _rounds: dict[int, Round] = field(default_factory=dict)
-    _prepared_us: int | None = None
     #: Members whose settings have a row.
     _configured: dict[str, None] = field(default_factory=dict)
     _unnamed: int = 0
@@ -129,14 +128,6 @@ class GroupRecord:
         if member_id and member_id != _NO_ID:
             self.all_ids.setdefault(member_id, False)
             self.returning.seen(member_id, line)
-
-    def learn_client(self, line: Observation, client: str) -> None:
-        """A line of a client's own log."""
-        self.clients.setdefault(client, False)
-
-    def order_of(self, line: Observation) -> int:
-        """Where an earlier line stands: close enough among lines of another instant."""
-        return self.order if line.time_us == self.order else self.first_order
 
     def emit(
         self,
@@ -218,9 +209,6 @@ class GroupRecord:
         self._close_all()
         self.generation = None
 
-    def round_prepared(self, line: Observation) -> None:
-        self._prepared_us = line.time_us
-
     def round_completing(self, line: Observation, generation: int, cause: str, rule: str) -> None:
         """The join phase of ``generation`` has ended."""
         one = self.round(generation, line)
@@ -231,9 +219,9 @@ class GroupRecord:
     def round_stable(self, line: Observation, generation: int, leader: str | None) -> None:
         one = self.round(generation, line)
         one.assigned, one.leader = line, leader or one.leader
-        if self._prepared_us is not None:
-            self.longest_us = max(self.longest_us, line.time_us - self._prepared_us)
-            self._prepared_us = None
+        if self.prepared_us is not None:
+            self.longest_us = max(self.longest_us, line.time_us - self.prepared_us)
+            self.prepared_us = None
 
     def generations_missing(self, line: Observation, last: int, now: int) -> None:
         """The logs skip generations."""
@@ -302,7 +290,7 @@ class GroupRecord:
             cause = Cause.STATIC_MEMBER if instance else Cause.NEW_MEMBER
             name = one.clients.get(member_id) or self.members.name(member_id)
             event = events.MemberAdded(self.name, name, member_id, instance, one.generation - 1, str(cause))
-            why = Why([line, joined], _CAME_UNSAID, None, line.time_us, inferred=True)
+            why = Why([line, joined], STARTED, None, line.time_us, inferred=True)
             self.rows.add(line.time_us, one.order(line), Source.COORDINATOR, event, why, -4)
 
     def _close_all(self) -> None:
@@ -384,6 +372,18 @@ class GroupPart:
 
     def __init__(self, group: GroupRecord) -> None:
         self._group = group
+
+    def _named(
+        self,
+        line: Observation,
+        member_id: str,
+        instance: str | None = None,
+        rule: str = "",
+        inferred: bool = False,
+    ) -> Why:
+        """Why a row is about this member, and how its client id is known."""
+        rules = [*filter(None, [rule]), *self._group.members.name_rules(member_id, instance)]
+        return Why([line], "; ".join(rules), inferred=inferred)
 
     def take(self, line: Observation) -> None:
         self.HANDLERS[line.kind](self, line)

@@ -67,7 +67,7 @@ class Member:
             self._begin_process(line)
         self._last = line
         if line.kind != "config":  # a worker of Connect has consumers that join no group
-            self._group.learn_client(line, self._client)
+            self._group.clients.setdefault(self._client, False)
         handler(self, line)
 
     def finish(self) -> None:
@@ -87,7 +87,7 @@ class Member:
         event = member_events.RejoinRequested(
             self._group.name, self._client, self._member_id, self._generation_or_none(), UNKNOWN
         )
-        order, why = self._group.order_of(line), Why([line], _NEVER_JOINED)
+        order, why = self._group.first_order, Why([line], _NEVER_JOINED)
         self._group.rows.add(line.time_us, order, Source.MEMBER, event, why)
 
     def _begin_process(self, line: Observation) -> None:

@@ -97,10 +97,6 @@ class Membership:
             self._clients.pop(member_id, None)
         return self.members.pop(member_id, None)
 
-    def counted(self, count: int) -> None:
-        """The coordinator has counted its members."""
-        self.count = count
-
     @property
     def unnamed(self) -> int | None:
         """The number of members that no line names; None if the coordinator did not count."""
@@ -112,7 +108,7 @@ class Membership:
         self.count = None
 
 
-_STARTED: Final = "member: a process that had just started joined this generation, by its own log"
+STARTED: Final = "member: a process that had just started joined this generation, by its own log"
 _LEFT: Final = "member: it said in its own log that it leaves"
 _CAME: Final = "member: the leader's assignment has it, and that of the generation before has not"
 _WENT: Final = "member: the leader's assignment before this generation had it, and this one has not"
@@ -186,7 +182,7 @@ class Comings:
 
     def _add(self, one: Round, line: Observation, member_id: str, cause: str, *, is_gone: bool) -> None:
         kind = events.MemberRemoved if is_gone else events.MemberAdded
-        rule = _WENT if is_gone else _STARTED if member_id in one.new else _CAME
+        rule = _WENT if is_gone else STARTED if member_id in one.new else _CAME
         instance = one.new[member_id][1] if member_id in one.new else None
         event = kind(self._group, self._known[member_id], member_id, instance, one.generation - 1, cause)
         self._rows.append(_Row(line, one.order(line), event, rule, one.generation - 1))

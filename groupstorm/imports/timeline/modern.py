@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Final
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
+from groupstorm.imports.timeline.reasons import UNKNOWN
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.trace.schema import Source
 
-UNKNOWN: Final = "unknown"
 #: The epoch of a static member that has left for a while.
 _AWAY: Final = -2
 EMPTY, ASSIGNING, RECONCILING, STABLE = "Empty", "Assigning", "Reconciling", "Stable"
@@ -149,10 +149,6 @@ class ModernGroup(GroupPart):
                 self._change(line, ASSIGNING, cause, _ASSIGNING)
         if not group.members.members and (count == 0 or (count is None and is_known)):
             self._change(line, EMPTY, Cause.NO_MEMBERS, _EMPTY_AGAIN)
-
-    def _named(self, line: Observation, member_id: str, instance: str | None = None, rule: str = "") -> Why:
-        rules = [*filter(None, [rule]), *self._group.members.name_rules(member_id, instance)]
-        return Why([line], "; ".join(rules))
 
     # -- epochs and assignments ------------------------------------------------------------------
 
@@ -332,7 +328,7 @@ class ModernGroup(GroupPart):
     def _loaded(self, line: Observation) -> None:
         self._group.emit(line, events.GroupCreated(self._group.name, "loaded"), Why([line]))
         self._group.members.clear()
-        self._group.members.counted(line.fields["count"])
+        self._group.members.count = line.fields["count"]
         self._group.is_modern = True
 
     def _unloaded(self, line: Observation) -> None:

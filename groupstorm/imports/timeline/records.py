@@ -12,10 +12,9 @@ from typing import Any, ClassVar, Final
 from groupstorm.imports.observation import TIME_RULE, Observation, TimeRule
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
+from groupstorm.imports.timeline.reasons import UNKNOWN
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import Cause, GroupState
-
-UNKNOWN: Final = "unknown"
 
 _SINCE: Final = "time: the record has the time at which the group came into its state; it has no cause"
 _BEGAN: Final = "the round began after the last record of the group, and before its join phase ended"
@@ -75,7 +74,7 @@ class WrittenGenerations(GroupPart):
         one.clients.update(
             {member["member_id"]: member["client"] for member in fields["members"] if member["client"]}
         )
-        group.members.counted(one.count)
+        group.members.count = one.count
         group.state, group.generation = GroupState.STABLE, generation
         group.leader, group.protocol = fields["leader"], fields["protocol"]
 
@@ -148,7 +147,7 @@ class WrittenGenerations(GroupPart):
         if group.state == UNKNOWN:
             group.emit(line, events.GroupCreated(group.name, UNKNOWN), Why([line], _CREATED))
             group.state, group.generation = GroupState.EMPTY, 0
-            group.members.counted(0)
+            group.members.count = 0
 
     def _empty(self, line: Observation) -> None:
         ended = self._join_end(line)

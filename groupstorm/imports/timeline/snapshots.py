@@ -9,13 +9,13 @@ from groupstorm.imports.groups_command import DESCRIBED, LOG_ENDS
 from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
+from groupstorm.imports.timeline.reasons import UNKNOWN
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
 from groupstorm.trace.events import scenario as scenario_events
 from groupstorm.trace.events.group_states import GroupState
 from groupstorm.trace.schema import Source
 
-UNKNOWN: Final = "unknown"
 #: States in which a classic group's coordinator does not say what its members have.
 _BETWEEN: Final = frozenset({GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE})
 
@@ -122,7 +122,7 @@ class DescribedGroup(GroupPart):
             came = group.added(member_id, member["instance"], UNKNOWN)
             came = came._replace(member=group.members.name(member_id))
             group.emit(line, came, self._why(line, _CAME), step=-3)
-        group.members.counted(len(now))
+        group.members.count = len(now)
 
     def _differs(self, line: Observation, members: Sequence[Mapping[str, Any]]) -> bool:
         """Whether members or what they have differ from the last description, and no other source says why.

@@ -10,13 +10,13 @@ from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.timeline.ends import Deaths
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
+from groupstorm.imports.timeline.reasons import UNKNOWN
 from groupstorm.trace.events import streams as events
 from groupstorm.trace.events.imported import RequestRefused
 from groupstorm.trace.events.member import MemberFailed
 from groupstorm.trace.events.scenario import TasksCreated
 from groupstorm.trace.schema import Source
 
-UNKNOWN: Final = "unknown"
 #: Stands between an instance and the number of its thread.
 THREAD: Final = "-StreamThread-"
 #: What `StreamsPartitionAssignor` says of an immediate follow-up -> the cause in a trace.
