@@ -210,7 +210,8 @@ class TopicReader(Protocol):
     def is_leader(self) -> bool: ...
 
     @property
-    def assigned_topic_ids(self) -> Collection[UUID]: ...
+    def assigned_topic_ids(self) -> Collection[UUID]:
+        """The topics of the assignment, if the broker says which they are."""
 
     def metadata_refreshed(self) -> None:
         """New topic metadata has arrived."""

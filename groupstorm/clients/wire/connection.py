@@ -39,13 +39,11 @@ def fields(**values: Any) -> Build:
 
 def _structure(kind: Any, values: Mapping[str, Any]) -> Any:
     known = _structures_in(kind)
-    return kind(**{name: _value(known[name], value) for name, value in values.items() if name in known})
-
-
-def _value(kind: Any, value: Any) -> Any:
-    if kind is None or value is None:
-        return value
-    return tuple([_structure(kind, one) for one in value])
+    made = {name: value for name, value in values.items() if name in known}
+    for name, inner in known.items():
+        if inner is not None and made.get(name) is not None:
+            made[name] = tuple([_structure(inner, one) for one in made[name]])
+    return kind(**made)
 
 
 @cache
@@ -87,6 +85,7 @@ class _Pending(NamedTuple):
     """A request whose response has not come."""
 
     correlation_id: int
+    api_key: int
     types: ResponseTypes
     response: asyncio.Future[Any]
 
@@ -186,7 +185,7 @@ class BrokerConnection(asyncio.Protocol):
             raise self._lost()
         response: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         types = response_types(api_key, version)
-        self._pending.append(_Pending(self._next_correlation_id, types, response))
+        self._pending.append(_Pending(self._next_correlation_id, api_key, types, response))
         self._transport.write(self._request(api_key, version, build))
         try:
             async with asyncio.timeout(timeout_ms / 1000):
@@ -206,12 +205,12 @@ class BrokerConnection(asyncio.Protocol):
     def _take(self, received: bytes) -> None:
         if not self._pending:
             raise FrameError("a response came without a request")
-        correlation_id, types, response = self._pending[0]
+        correlation_id, api_key, types, response = self._pending[0]
         header_type = types.root.__header_schema__
         header, body_at = decoder(header_type)(received, 0)
         if header.correlation_id != correlation_id:
             raise FrameError(f"response {header.correlation_id} came where {correlation_id} was due")
-        message, _ = decoder(_body_type(types, received, body_at))(received, body_at)
+        message, _ = decoder(body_type(api_key, types, received, body_at))(received, body_at)
         self._pending.popleft()
         if not response.done():
             response.set_result(message)
@@ -270,9 +269,9 @@ class BrokerConnection(asyncio.Protocol):
         return bytes(response.auth_bytes)
 
 
-def _body_type(types: ResponseTypes, received: bytes, body_at: int) -> Any:
+def body_type(api_key: int, types: ResponseTypes, received: bytes, body_at: int) -> Any:
     """The class of a response: a broker that does not know our ApiVersions uses version 0 (KIP-511)."""
-    if types is response_types(_API_VERSIONS, _API_VERSIONS_VERSION):
+    if api_key == _API_VERSIONS:
         error = int.from_bytes(received[body_at : body_at + 2], signed=True)
         if error == Error.UNSUPPORTED_VERSION:
             return response_types(_API_VERSIONS, 0).root
