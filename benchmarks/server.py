@@ -111,9 +111,8 @@ async def _member(connection: BrokerConnection, number: int) -> Generation:
 
 async def _ask(connection: BrokerConnection, request: JoinGroup | SyncGroup) -> object:
     exchange = REQUEST_CODECS[type(request)]
-    answer = await connection.ask(
-        exchange.api, exchange.api.highest, lambda types: exchange.write(types, request), _TIMEOUT_MS
-    )
+    build = exchange.build(request)
+    answer = await connection.ask(exchange.api, exchange.api.highest, build, _TIMEOUT_MS)
     return exchange.read(answer)
 
 

@@ -18,6 +18,7 @@ MAX_PARTITIONS = 5_000_000
 
 
 E = TypeVar("E", bound=StrEnum)
+D = TypeVar("D", bound=int | None)
 
 
 def answers(lines: Iterable[bytes], answer: Callable[[bytes, str], dict[str, Any]]) -> Iterator[str]:
@@ -112,8 +113,11 @@ class Field(NamedTuple):
         return None if found is None else found.string()
 
     def optional_integer(self, name: str, minimum: int = _INT32_MIN) -> int | None:
+        return self.integer_or(name, None, minimum)
+
+    def integer_or(self, name: str, default: D, minimum: int = _INT32_MIN) -> int | D:
         found = self.optional(name)
-        return None if found is None else found.integer(minimum)
+        return default if found is None else found.integer(minimum)
 
     def flag(self, name: str) -> bool:
         """A truth value; false if it is absent."""

@@ -105,8 +105,7 @@ def _topic(field: Field) -> TopicMetadata:
 
 
 def _member(field: Field, version: int | None, assignor: Assignor) -> CaseMember:
-    generation = field.optional_integer("generation")
-    generation = -1 if generation is None else generation
+    generation = field.integer_or("generation", -1)
     subscription = Subscription(
         topics=tuple(topic.string() for topic in field.field("topics").items()),
         user_data=_user_data(field, generation, assignor),
@@ -115,8 +114,8 @@ def _member(field: Field, version: int | None, assignor: Assignor) -> CaseMember
         rack=field.optional_string("rack"),
         instance=field.optional_string("instance"),
     )
-    own = field.optional_integer("version", minimum=0)
-    return CaseMember(field.field("id").string(), subscription, version if own is None else own)
+    own_version = field.integer_or("version", version, minimum=0)
+    return CaseMember(field.field("id").string(), subscription, own_version)
 
 
 def _user_data(field: Field, generation: int, assignor: Assignor) -> bytes | None:

@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 from groupstorm.broker.apis import APIS
 from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.requests import Peer
-from groupstorm.clients.wire.connection import MAX_RESPONSE_BYTES
+from groupstorm.clients.wire.connection import MAX_RESPONSE_BYTES, body_type
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
 from groupstorm.protocol.codec import CodecError, decoder, encoder, request_type, response_types
 from groupstorm.protocol.endpoints import Endpoint
-from groupstorm.protocol.headers import read_header
+from groupstorm.protocol.headers import frame, peek, read_header
 from groupstorm.testing.faults import Delay, Disconnect, Fail, Fault, Faults, check_client, read_seen
 from groupstorm.testing.waiting import Conditions, WaitFuture
 
@@ -217,11 +217,11 @@ class _Connection:
             await self._listener.goes_on.wait()
             if await self._is_taken(request):
                 continue
-            to_broker.write(_LENGTH.pack(len(request)) + request)
+            to_broker.write(frame([request]))
             if not _expects_response(request):
                 continue
             response = await self._proxy.told(request, await responses.get())
-            await self._send(_LENGTH.pack(len(response)) + response)
+            await self._send(frame([response]))
 
     async def _is_taken(self, request: bytes) -> bool:
         """Whether a fault has taken the request, so that the broker does not get it."""
@@ -270,7 +270,6 @@ _API_VERSIONS = 18
 #: Their responses name brokers: Produce, Fetch (KIP-951), Metadata, FindCoordinator, DescribeCluster,
 #: ShareFetch, ShareAcknowledge.
 _NAMING_BROKERS = frozenset((0, 1, 3, 10, 60, 78, 79))
-_ERROR_BYTES = 2
 
 #: The address at which clients reach a broker, of the broker's own.
 _Replace = Callable[[Endpoint], Endpoint]
@@ -288,7 +287,7 @@ class _Answered:
 
     def __init__(self, request: bytes, response: bytes) -> None:
         """Both without their length. Raises CodecError."""
-        api_key, version = _key_and_version(request)
+        api_key, version = peek(request)
         self._response = response
         self._message: Any = None
         if api_key != _API_VERSIONS and api_key not in _NAMING_BROKERS:
@@ -297,10 +296,8 @@ class _Answered:
             return
         types = response_types(api_key, version)
         _, self._body_at = decoder(types.root.__header_schema__)(response, 0)
-        if api_key == _API_VERSIONS and _error(response, self._body_at) == Error.UNSUPPORTED_VERSION:
-            types = response_types(api_key, 0)  # KIP-511
-        self._root = types.root
-        message, _ = decoder(types.root)(response, self._body_at)
+        self._root = body_type(api_key, types, response, self._body_at)
+        message, _ = decoder(self._root)(response, self._body_at)
         self._message = _with_known_versions(message) if api_key == _API_VERSIONS else message
 
     def nodes(self) -> Iterator[_Node]:
@@ -318,20 +315,12 @@ class _Answered:
 
 def _expects_response(request: bytes) -> bool:
     """Whether the broker answers the request: not if it is Produce with acks=0. Raises CodecError."""
-    api_key, version = _key_and_version(request)
+    api_key, version = peek(request)
     if api_key != _PRODUCE or version > APIS[_PRODUCE].max_version:
         return True
     root = request_type(api_key, version)
     message, _ = decoder(root)(request, read_header(request, root.__flexible__).body_at)
     return bool(message.acks != 0)
-
-
-def _key_and_version(request: bytes) -> tuple[int, int]:
-    return int.from_bytes(request[:2], signed=True), int.from_bytes(request[2:4], signed=True)
-
-
-def _error(response: bytes, at: int) -> int:
-    return int.from_bytes(response[at : at + _ERROR_BYTES], signed=True)
 
 
 def _with_known_versions(message: Any) -> Any:

@@ -24,7 +24,7 @@ from groupstorm.clients.wire.admin import (
     share_group_lag,
 )
 from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.clients.wire.connection import ClientApi, RequestTypes
+from groupstorm.clients.wire.connection import ClientApi, fields
 from groupstorm.clients.wire.logs import append_batch, fetch_batches, log_ends
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
@@ -384,10 +384,11 @@ class _RealGroup(GroupUnderTest):
         found = await self._cluster.find_coordinator(self.id)
         if found.error is not Error.NONE:
             return NO_GROUP
+        asked = fields(group_ids=(self.id,), include_authorized_operations=False)
         connection = await self._cluster.connect(found.endpoint)
         try:
             for api, described in _DESCRIBED.items():
-                answer = await connection.ask(api, api.highest, self._describe, _REQUEST_TIMEOUT_MS)
+                answer = await connection.ask(api, api.highest, asked, _REQUEST_TIMEOUT_MS)
                 (group,) = answer.groups
                 if not group.error_code:
                     return described(group)
@@ -396,9 +397,6 @@ class _RealGroup(GroupUnderTest):
         finally:
             connection.close()
         return NO_GROUP
-
-    def _describe(self, types: RequestTypes) -> Any:
-        return types.make(types.root.__name__, group_ids=(self.id,), include_authorized_operations=False)
 
     def _waiting(self, wanted: Wanted) -> WaitFuture:
         return self._thread.begin(self._until(wanted))

@@ -89,11 +89,8 @@ class ServerControl:
         Raises InputError for a client that has never sent a request.
         """
         check_client(client_id, self._interception.client_ids)
-        dropped = [
-            connection
-            for connection in self._server.connections.values()
-            if client_id is None or connection.client_id == client_id
-        ]
+        there = self._server.connections.values()
+        dropped = [one for one in there if client_id in (None, one.client_id)]
         for connection in dropped:
             connection.abort()
         return len(dropped)
@@ -247,10 +244,10 @@ class ServerControl:
         }
         committed = self.all_committed(group)
         if isinstance(self._group(group), ShareGroup):
-            committed = self._done_of_share_group(group, ends)
+            committed = self._done_of_share_group(group)
         return Progress(ends, committed, self.view(group).owners.keys())
 
-    def _done_of_share_group(self, group: str, ends: Mapping[str, LogEnds]) -> dict[str, int]:
+    def _done_of_share_group(self, group: str) -> dict[str, int]:
         """The ends of logs less the records that the group is not done with, as DescribeShareGroupOffsets
         tells the lag."""
         state = self._server.broker.state

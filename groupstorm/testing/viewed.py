@@ -125,39 +125,30 @@ def described_classic_group(described: DescribeGroupResponse) -> GroupView:
 
 def described_consumer_group(described: Any) -> GroupView:
     """A consumer group of a real broker; ``described``: kio's, of ConsumerGroupDescribe."""
-    members = tuple(
-        MemberView(
-            member.client_id,
-            member.member_id,
-            member.instance_id,
-            member.client_host,
-            _printed(_pairs(member.assignment).items()),
-            CLASSIC if getattr(member, "member_type", None) == _CLASSIC_MEMBER else CONSUMER,
-            member.member_epoch,
-            _printed(_pairs(member.target_assignment).items()),
-        )
-        for member in described.members
-    )
-    return _consumer_view(described.group_state, described.group_epoch, members)
-
-
-def _pairs(assignment: Any) -> Mapping[str, tuple[int, ...]]:
-    return {topic.topic_name: topic.partitions for topic in assignment.topic_partitions}
+    return _consumer_view(described.group_state, described.group_epoch, _described(described, CONSUMER))
 
 
 def described_share_group(described: Any) -> GroupView:
     """A share group of a real broker, which tells no targets; ``described``: kio's, of ShareGroupDescribe."""
-    members = tuple(
+    members = _described(described, SHARE)
+    return _share_view(described.group_state, described.group_epoch, described.assignment_epoch, members)
+
+
+def _described(group: Any, protocol: str) -> tuple[MemberView, ...]:
+    return tuple(
         MemberView(
             member.client_id,
             member.member_id,
-            None,
+            getattr(member, "instance_id", None),
             member.client_host,
-            (has := _printed(_pairs(member.assignment).items())),
-            SHARE,
+            _assigned(member.assignment),
+            CLASSIC if getattr(member, "member_type", None) == _CLASSIC_MEMBER else protocol,
             member.member_epoch,
-            has,
+            _assigned(getattr(member, "target_assignment", member.assignment)),
         )
-        for member in described.members
+        for member in group.members
     )
-    return _share_view(described.group_state, described.group_epoch, described.assignment_epoch, members)
+
+
+def _assigned(assignment: Any) -> tuple[str, ...]:
+    return _printed((topic.topic_name, topic.partitions) for topic in assignment.topic_partitions)

@@ -216,16 +216,11 @@ def _config(field: Field | None) -> Config:
     if field is None:
         return default
     lag = field.optional("acceptable_recovery_lag")
-
-    def number(name: str, otherwise: int, minimum: int) -> int:
-        found = field.optional_integer(name, minimum)
-        return otherwise if found is None else found
-
     return Config(
         default.acceptable_recovery_lag if lag is None else _offset(lag),
-        number("max_warmup_replicas", default.max_warmup_replicas, 1),
-        number("num_standby_replicas", default.num_standby_replicas, 0),
-        number(
+        field.integer_or("max_warmup_replicas", default.max_warmup_replicas, 1),
+        field.integer_or("num_standby_replicas", default.num_standby_replicas, 0),
+        field.integer_or(
             "probing_rebalance_interval_ms", default.probing_rebalance_interval_ms, _PROBING_INTERVAL_MIN_MS
         ),
         tuple(tag.string() for tag in field.listed("rack_aware_tags")),
@@ -233,7 +228,7 @@ def _config(field: Field | None) -> Config:
         field.optional_integer("traffic_cost", 0),
         field.optional_integer("non_overlap_cost", 0),
         field.choice("standby_placement", default.standby_placement),
-        number("reliable_standbys", default.reliable_standbys, 0),
+        field.integer_or("reliable_standbys", default.reliable_standbys, 0),
         field.choice("trade_off", default.trade_off),
         field.choice("tags_or_racks", default.tags_or_racks),
         field.optional_integer("near_zero_gap", 0),

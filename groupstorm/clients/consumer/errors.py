@@ -59,13 +59,17 @@ class NoOffsetForPartition(ConsumerError):
         self.partitions = tuple(partitions)
 
 
-class OffsetOutOfRange(ConsumerError):
-    """auto_offset_reset is none, and ``offset`` is outside the log of ``partition``: seek."""
+class OfRecord(ConsumerError):
+    """An error that names a record."""
 
-    def __init__(self, partition: TopicPartition, offset: int) -> None:
-        super().__init__(f"{partition}: offset {offset}")
+    def __init__(self, partition: TopicPartition, offset: int, why: str = "") -> None:
+        super().__init__(f"{partition}: offset {offset}" + (f": {why}" if why else ""))
         self.partition = partition
         self.offset = offset
+
+
+class OffsetOutOfRange(OfRecord):
+    """auto_offset_reset is none, and ``offset`` is outside the log of ``partition``: seek."""
 
 
 class FetchRefused(ConsumerError):
@@ -77,13 +81,8 @@ class FetchRefused(ConsumerError):
         self.error = error
 
 
-class RecordCorrupt(ConsumerError):
+class RecordCorrupt(OfRecord):
     """The batch of ``partition`` at ``offset`` cannot be read; seek past it to continue."""
-
-    def __init__(self, partition: TopicPartition, offset: int, why: str) -> None:
-        super().__init__(f"{partition}: offset {offset}: {why}")
-        self.partition = partition
-        self.offset = offset
 
 
 class NotAssigned(ConsumerError):

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients.consumer.errors import ConsumerError, RecordCorrupt, RefusedByKafka
+from groupstorm.clients.consumer.errors import ConsumerError, OfRecord, RecordCorrupt, RefusedByKafka
 from groupstorm.clients.consumer.records import ConsumerRecord, Decoding, FetchedRecords
 from groupstorm.coordinator.errors import Error
 
@@ -101,22 +101,13 @@ class AcknowledgementRefused(RefusedByKafka):
     """
 
 
-class _OfRecord(ConsumerError):
-    """An error that names a record."""
-
-    def __init__(self, partition: TopicPartition, offset: int) -> None:
-        super().__init__(f"{partition}: offset {offset}")
-        self.partition = partition
-        self.offset = offset
-
-
-class NotAcknowledged(_OfRecord):
+class NotAcknowledged(OfRecord):
     """share_acknowledgement_mode is explicit, and the application asks for more before it has acknowledged
     all records that it has (Kafka's IllegalStateException).
     """
 
 
-class NotHeld(_OfRecord):
+class NotHeld(OfRecord):
     """The record is not one that the application has and may acknowledge (Kafka's IllegalStateException)."""
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+from uuid import UUID
 
-from groupstorm.clients.share.records import AckRange, Acquired, SharePartition
+from groupstorm.clients.share.records import Acquired, SharePartition
 from groupstorm.clients.share.sessions import ShareAnswer, ShareRequest
-from groupstorm.clients.wire.connection import Build, ClientApi, RequestTypes
+from groupstorm.clients.wire.connection import Build, ClientApi, fields
 from groupstorm.coordinator.errors import Error
 
 SHARE_FETCH = ClientApi(78, "ShareFetch", 1, 2)
@@ -17,7 +18,6 @@ SHARE_ACKNOWLEDGE = ClientApi(79, "ShareAcknowledge", 1, 2)
 _SINCE_RENEWAL = 2
 
 _MILLISECOND = datetime.timedelta(milliseconds=1)
-_Value = TypeVar("_Value")
 
 
 class ShareFetchOptions(NamedTuple):
@@ -47,79 +47,35 @@ def api_of(request: ShareRequest, strict: bool) -> ClientApi:
 
 
 def share_request(request: ShareRequest, group: str, member_id: str, options: ShareFetchOptions) -> Build:
-    acknowledged = request.acknowledged
-
-    def build(types: RequestTypes) -> Any:
-        who = {
-            "group_id": group,
-            "member_id": member_id,
-            "share_session_epoch": request.epoch,
-            "is_renew_ack": request.renews,
-        }
-        if not request.fetches:
-            topics = _topics(types, "AcknowledgeTopic", "AcknowledgePartition", acknowledged, ())
-            return types.make(types.root.__name__, topics=topics, **who)
-        return types.make(
-            types.root.__name__,
-            max_wait=options.max_wait_ms * _MILLISECOND,
-            min_bytes=options.min_bytes,
-            max_bytes=options.max_bytes,
-            max_records=options.max_records,
-            batch_size=options.max_records,
-            share_acquire_mode=int(options.strict),
-            topics=_topics(types, "FetchTopic", "FetchPartition", acknowledged, request.added),
-            forgotten_topics_data=tuple(
-                types.make(
-                    "ForgottenTopic", topic_id=topic_id, partitions=tuple(number for number, _ in those)
-                )
-                for topic_id, those in _by_topic((one, None) for one in request.forgotten)
-            ),
-            **who,
-        )
-
-    return build
-
-
-def _topics(
-    types: RequestTypes,
-    topic: str,
-    partition: str,
-    acknowledged: Mapping[SharePartition, Sequence[AckRange]],
-    added: Iterable[SharePartition],
-) -> tuple[Any, ...]:
-    ranges: dict[SharePartition, Sequence[AckRange]] = {**dict.fromkeys(added, ()), **acknowledged}
-    return tuple(
-        types.make(
-            topic,
-            topic_id=topic_id,
-            partitions=tuple(
-                types.make(
-                    partition,
-                    partition_index=number,
-                    acknowledgement_batches=tuple(
-                        types.make(
-                            "AcknowledgementBatch",
-                            first_offset=one.first,
-                            last_offset=one.last,
-                            acknowledge_types=(one.type,),
-                        )
-                        for one in batches
-                    ),
-                )
-                for number, batches in those
-            ),
-        )
-        for topic_id, those in _by_topic(ranges.items())
+    """A ShareFetch, or a ShareAcknowledge, which has fewer fields and adds and forgets no partitions."""
+    ranges = {**dict.fromkeys(request.added, ()), **request.acknowledged}
+    partitions: dict[UUID, list[dict[str, Any]]] = {}
+    for partition, batches in ranges.items():
+        acknowledged = [
+            {"first_offset": one.first, "last_offset": one.last, "acknowledge_types": (one.type,)}
+            for one in batches
+        ]
+        asked = {"partition_index": partition.partition, "acknowledgement_batches": acknowledged}
+        partitions.setdefault(partition.topic_id, []).append(asked)
+    forgotten: dict[UUID, tuple[int, ...]] = {}
+    for topic_id, number in request.forgotten:
+        forgotten[topic_id] = (*forgotten.get(topic_id, ()), number)
+    return fields(
+        group_id=group,
+        member_id=member_id,
+        share_session_epoch=request.epoch,
+        is_renew_ack=request.renews,
+        max_wait=options.max_wait_ms * _MILLISECOND,
+        min_bytes=options.min_bytes,
+        max_bytes=options.max_bytes,
+        max_records=options.max_records,
+        batch_size=options.max_records,
+        share_acquire_mode=int(options.strict),
+        topics=[{"topic_id": topic_id, "partitions": those} for topic_id, those in partitions.items()],
+        forgotten_topics_data=[
+            {"topic_id": topic_id, "partitions": numbers} for topic_id, numbers in forgotten.items()
+        ],
     )
-
-
-def _by_topic(
-    pairs: Iterable[tuple[SharePartition, _Value]],
-) -> Iterable[tuple[Any, list[tuple[int, _Value]]]]:
-    found: dict[Any, list[tuple[int, _Value]]] = {}
-    for partition, value in pairs:
-        found.setdefault(partition.topic_id, []).append((partition.partition, value))
-    return found.items()
 
 
 def lock_timeout_ms(answer: Any) -> int | None:

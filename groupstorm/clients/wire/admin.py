@@ -13,13 +13,7 @@ from groupstorm.clients.error_tables import COORDINATOR_MOVED
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.requests import heartbeat
 from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.clients.wire.connection import (
-    BrokerConnection,
-    Build,
-    ClientApi,
-    ConnectionLost,
-    RequestTypes,
-)
+from groupstorm.clients.wire.connection import BrokerConnection, Build, ClientApi, ConnectionLost, fields
 from groupstorm.clients.wire.group_requests import REQUEST_CODECS
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
@@ -51,21 +45,9 @@ async def create_topics(cluster: ClusterClient, topics: Mapping[str, int]) -> No
 
     The replication factor is the cluster's default. Raises InputError if the cluster refuses a topic.
     """
-
-    def build(types: RequestTypes) -> Any:
-        wanted = tuple(
-            types.make(
-                "CreatableTopic",
-                name=name,
-                num_partitions=partitions,
-                replication_factor=-1,
-                assignments=(),
-                configs=(),
-            )
-            for name, partitions in topics.items()
-        )
-        return types.make(types.root.__name__, topics=wanted, timeout=_TIMEOUT, validate_only=False)
-
+    default = {"replication_factor": -1, "assignments": (), "configs": ()}
+    wanted = [{"name": name, "num_partitions": count, **default} for name, count in topics.items()]
+    build = fields(topics=wanted, timeout=_TIMEOUT, validate_only=False)
     response = await cluster.ask_any(CREATE_TOPICS, build)
     _check("topic", ((topic.name, topic.error_code, topic.error_message) for topic in response.topics))
     await _await_partitions(cluster, topics)
@@ -77,18 +59,12 @@ async def broker_options(cluster: ClusterClient, names: Collection[str]) -> dict
     A user needs the right to describe the cluster's configuration. Raises ConnectionLost.
     """
     node_id = await _first_node(cluster)
-
-    def build(types: RequestTypes) -> Any:
-        broker = types.make(
-            "DescribeConfigsResource",
-            resource_type=_BROKER,
-            resource_name=str(node_id),
-            configuration_keys=tuple(names),
-        )
-        return types.make(
-            types.root.__name__, resources=(broker,), include_synonyms=False, include_documentation=False
-        )
-
+    broker = {
+        "resource_type": _BROKER,
+        "resource_name": str(node_id),
+        "configuration_keys": tuple(names),
+    }
+    build = fields(resources=[broker], include_synonyms=False, include_documentation=False)
     response = await cluster.ask_node(node_id, DESCRIBE_CONFIGS, build, cluster.request_timeout_ms)
     return {
         option.name: option.value
@@ -134,10 +110,7 @@ async def describe_consumer_group(cluster: ClusterClient, group: str) -> Any:
     found = await cluster.find_coordinator(group)
     if found.error is not Error.NONE:
         raise ConnectionLost(f"group {group} has no coordinator: {found.error.name}")
-
-    def build(types: RequestTypes) -> Any:
-        return types.make(types.root.__name__, group_ids=(group,), include_authorized_operations=False)
-
+    build = fields(group_ids=(group,), include_authorized_operations=False)
     async with _connected(cluster, found.endpoint) as connection:
         response = await _ask(cluster, connection, CONSUMER_GROUP_DESCRIBE, build)
     return response.groups[0]
@@ -154,17 +127,12 @@ async def configure_group(cluster: ClusterClient, group: str, configs: Mapping[s
     """Set these options of a group; None: the broker's counts again. Raises ConnectionLost, and InputError if
     the cluster refuses.
     """
-
-    def build(types: RequestTypes) -> Any:
-        changes = tuple(
-            types.make("AlterableConfig", name=name, config_operation=int(value is None), value=value)
-            for name, value in configs.items()
-        )
-        resource = types.make(
-            "AlterConfigsResource", resource_type=_GROUP, resource_name=group, configs=changes
-        )
-        return types.make(types.root.__name__, resources=(resource,), validate_only=False)
-
+    changes = [
+        {"name": name, "config_operation": int(value is None), "value": value}
+        for name, value in configs.items()
+    ]
+    resource = {"resource_type": _GROUP, "resource_name": group, "configs": changes}
+    build = fields(resources=[resource], validate_only=False)
     answer = await cluster.ask_any(INCREMENTAL_ALTER_CONFIGS, build)
     _check("group", ((one.resource_name, one.error_code, one.error_message) for one in answer.responses))
 
@@ -173,11 +141,7 @@ async def share_group_lag(cluster: ClusterClient, group: str) -> dict[str, int]:
     """The records that a share group is not done with, by partition as Kafka prints it; without partitions
     that it has not begun. Raises ConnectionLost, and InputError if the cluster refuses.
     """
-
-    def build(types: RequestTypes) -> Any:
-        asked = types.make("DescribeShareGroupOffsetsRequestGroup", group_id=group, topics=None)
-        return types.make(types.root.__name__, groups=(asked,))
-
+    build = fields(groups=[{"group_id": group, "topics": None}])
     async with _coordinator_of(cluster, group) as connection:
         answer = await _ask(cluster, connection, DESCRIBE_SHARE_GROUP_OFFSETS, build)
     (described,) = answer.groups
@@ -202,7 +166,7 @@ async def ask_coordinator(
         found = await cluster.find_coordinator(request.group)
         if found.error is Error.NONE:
             async with _connected(cluster, found.endpoint) as connection:
-                answer = await _ask(cluster, connection, codec.api, lambda types: codec.write(types, request))
+                answer = await _ask(cluster, connection, codec.api, codec.build(request))
             response = codec.read(answer)
             assert isinstance(
                 response,
@@ -217,21 +181,15 @@ async def ask_coordinator(
 
 async def grow_topic(cluster: ClusterClient, topic: str, partitions: int) -> None:
     """Give ``topic`` this number of partitions. Raises InputError if the cluster refuses."""
-
-    def build(types: RequestTypes) -> Any:
-        wanted = types.make("CreatePartitionsTopic", name=topic, count=partitions, assignments=None)
-        return types.make(types.root.__name__, topics=(wanted,), timeout=_TIMEOUT, validate_only=False)
-
+    wanted = {"name": topic, "count": partitions, "assignments": None}
+    build = fields(topics=[wanted], timeout=_TIMEOUT, validate_only=False)
     response = await cluster.ask_any(CREATE_PARTITIONS, build)
     _check("topic", ((one.name, one.error_code, one.error_message) for one in response.results))
 
 
 async def delete_topics(cluster: ClusterClient, topics: Collection[str]) -> None:
     """Delete those of ``topics`` that exist. Raises InputError if the cluster refuses."""
-
-    def build(types: RequestTypes) -> Any:
-        return types.make(types.root.__name__, topic_names=tuple(topics), timeout=_TIMEOUT)
-
+    build = fields(topic_names=tuple(topics), timeout=_TIMEOUT)
     response = await cluster.ask_any(DELETE_TOPICS, build)
     results = [(one.name, one.error_code, None) for one in response.responses]
     gone = Error.UNKNOWN_TOPIC_OR_PARTITION
@@ -243,13 +201,9 @@ async def delete_group(cluster: ClusterClient, group: str) -> None:
 
     Raises InputError if the cluster refuses.
     """
-
-    def build(types: RequestTypes) -> Any:
-        return types.make(types.root.__name__, groups_names=(group,))
-
     async with _coordinator_of(cluster, group) as connection:
         await _remove_members(cluster, connection, group)
-        response = await _ask(cluster, connection, DELETE_GROUPS, build)
+        response = await _ask(cluster, connection, DELETE_GROUPS, fields(groups_names=(group,)))
     results = [(one.group_id, one.error_code, None) for one in response.results]
     _check("group", (result for result in results if Error(result[1]) is not Error.GROUP_ID_NOT_FOUND))
 
@@ -257,19 +211,15 @@ async def delete_group(cluster: ClusterClient, group: str) -> None:
 async def _remove_members(cluster: ClusterClient, connection: BrokerConnection, group: str) -> None:
     """Remove all members as `kafka-consumer-groups` does (AdminClient.removeMembersFromConsumerGroup)."""
     codec, request = REQUEST_CODECS[messages.DescribeGroup], messages.DescribeGroup(group, version=0)
-    described = await _ask(cluster, connection, codec.api, lambda types: codec.write(types, request))
-    members = [member.member_id for one in described.groups for member in one.members]
-    if not members:
-        return
-
-    def build(types: RequestTypes) -> Any:
-        leaving = tuple(
-            types.make("MemberIdentity", member_id=member, group_instance_id=None, reason="the run is over")
-            for member in members
-        )
-        return types.make(types.root.__name__, group_id=group, members=leaving)
-
-    await _ask(cluster, connection, REQUEST_CODECS[messages.LeaveGroup].api, build)
+    described = await _ask(cluster, connection, codec.api, codec.build(request))
+    leaving = [
+        {"member_id": member.member_id, "group_instance_id": None, "reason": "the run is over"}
+        for one in described.groups
+        for member in one.members
+    ]
+    if leaving:
+        build = fields(group_id=group, members=leaving)
+        await _ask(cluster, connection, REQUEST_CODECS[messages.LeaveGroup].api, build)
 
 
 @asynccontextmanager

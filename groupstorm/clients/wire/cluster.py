@@ -12,13 +12,7 @@ from uuid import UUID
 
 from groupstorm.assignors.userdata import TopicPartition, UserDataError, decode_subscription
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.wire.connection import (
-    BrokerConnection,
-    Build,
-    ClientApi,
-    ConnectionLost,
-    RequestTypes,
-)
+from groupstorm.clients.wire.connection import BrokerConnection, Build, ClientApi, ConnectionLost, fields
 from groupstorm.clients.wire.security import PLAINTEXT, ClientSecurity
 from groupstorm.clients.wire.waiting import Retries
 from groupstorm.coordinator.errors import Error
@@ -82,20 +76,15 @@ class ClusterClient:
         for by name may be created, unless the client was made without ``may_create_topics``.
         """
 
-        def build(types: RequestTypes) -> Any:
-            by_name = [(topic, None) for topic in sorted(topics)]
-            asked = by_name + [(None, topic_id) for topic_id in sorted(topic_ids)]
-            return types.make(
-                types.root.__name__,
-                topics=tuple(
-                    types.make("MetadataRequestTopic", name=topic, topic_id=topic_id)
-                    for topic, topic_id in asked
-                ),
-                allow_auto_topic_creation=self._may_create_topics,
-                include_cluster_authorized_operations=False,
-                include_topic_authorized_operations=False,
-            )
-
+        build = fields(
+            topics=[
+                *({"name": topic, "topic_id": None} for topic in sorted(topics)),
+                *({"name": None, "topic_id": topic_id} for topic_id in sorted(topic_ids)),
+            ],
+            allow_auto_topic_creation=self._may_create_topics,
+            include_cluster_authorized_operations=False,
+            include_topic_authorized_operations=False,
+        )
         response = await self.ask_any(METADATA, build)
         self._brokers = {broker.node_id: Endpoint(broker.host, broker.port) for broker in response.brokers}
         usable = [topic for topic in response.topics if Error(topic.error_code) is Error.NONE]
@@ -132,11 +121,8 @@ class ClusterClient:
 
     async def find_coordinator(self, group: str) -> FoundCoordinator:
         """Ask any broker. Raises ConnectionLost."""
-
-        def build(types: RequestTypes) -> Any:
-            return types.make(types.root.__name__, key_type=_GROUP, coordinator_keys=(group,))
-
-        response = await self.ask_any(FIND_COORDINATOR, build)
+        asked = fields(key_type=_GROUP, coordinator_keys=(group,))
+        response = await self.ask_any(FIND_COORDINATOR, asked)
         for found in response.coordinators:
             if found.key == group:
                 return FoundCoordinator(Error(found.error_code), Endpoint(found.host, found.port))
@@ -224,7 +210,8 @@ class TopicReader(Protocol):
     def is_leader(self) -> bool: ...
 
     @property
-    def assigned_topic_ids(self) -> Collection[UUID]: ...
+    def assigned_topic_ids(self) -> Collection[UUID]:
+        """The topics of the assignment, if the broker says which they are."""
 
     def metadata_refreshed(self) -> None:
         """New topic metadata has arrived."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import socket
 import ssl
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, TypeAlias, cast
+from functools import cache
+from typing import Any, NamedTuple, TypeAlias, cast, get_args
 
 import groupstorm
 from groupstorm.clients.wire.security import PLAINTEXT, AuthenticationRefused, ClientSecurity
@@ -28,6 +30,31 @@ from groupstorm.protocol.headers import FrameBuffer, FrameError, frame, request_
 RequestTypes: TypeAlias = ResponseTypes
 #: Makes a request of kio's from its structures, in the negotiated version.
 Build: TypeAlias = Callable[[RequestTypes], Any]
+
+
+def fields(**values: Any) -> Build:
+    """A request with these fields; structures within it are a list of mappings with theirs."""
+    return lambda types: _structure(types.root, values)
+
+
+def _structure(kind: Any, values: Mapping[str, Any]) -> Any:
+    known = _structures_in(kind)
+    made = {name: value for name, value in values.items() if name in known}
+    for name, inner in known.items():
+        if inner is not None and made.get(name) is not None:
+            made[name] = tuple([_structure(inner, one) for one in made[name]])
+    return kind(**made)
+
+
+@cache
+def _structures_in(kind: Any) -> Mapping[str, Any]:
+    """The fields of a structure, each with the structure of its elements; None if these are plain values."""
+    return {field.name: _element(field.type) for field in dataclasses.fields(kind)}
+
+
+def _element(kind: Any) -> Any:
+    return kind if dataclasses.is_dataclass(kind) else next(filter(None, map(_element, get_args(kind))), None)
+
 
 MAX_RESPONSE_BYTES = 104_857_600
 """A longer response is refused. A broker accepts as much (socket.request.max.bytes)."""
@@ -58,6 +85,7 @@ class _Pending(NamedTuple):
     """A request whose response has not come."""
 
     correlation_id: int
+    api_key: int
     types: ResponseTypes
     response: asyncio.Future[Any]
 
@@ -157,7 +185,7 @@ class BrokerConnection(asyncio.Protocol):
             raise self._lost()
         response: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         types = response_types(api_key, version)
-        self._pending.append(_Pending(self._next_correlation_id, types, response))
+        self._pending.append(_Pending(self._next_correlation_id, api_key, types, response))
         self._transport.write(self._request(api_key, version, build))
         try:
             async with asyncio.timeout(timeout_ms / 1000):
@@ -177,12 +205,12 @@ class BrokerConnection(asyncio.Protocol):
     def _take(self, received: bytes) -> None:
         if not self._pending:
             raise FrameError("a response came without a request")
-        correlation_id, types, response = self._pending[0]
+        correlation_id, api_key, types, response = self._pending[0]
         header_type = types.root.__header_schema__
         header, body_at = decoder(header_type)(received, 0)
         if header.correlation_id != correlation_id:
             raise FrameError(f"response {header.correlation_id} came where {correlation_id} was due")
-        message, _ = decoder(_body_type(types, received, body_at))(received, body_at)
+        message, _ = decoder(body_type(api_key, types, received, body_at))(received, body_at)
         self._pending.popleft()
         if not response.done():
             response.set_result(message)
@@ -207,24 +235,15 @@ class BrokerConnection(asyncio.Protocol):
         return version
 
     async def _learn_versions(self, timeout_ms: int) -> None:
-        def build(types: RequestTypes) -> Any:
-            return types.make(
-                types.root.__name__,
-                client_software_name=_SOFTWARE,
-                client_software_version=groupstorm.__version__,
-            )
-
-        response = await self._ask(_API_VERSIONS, _API_VERSIONS_VERSION, build, timeout_ms)
+        software = fields(client_software_name=_SOFTWARE, client_software_version=groupstorm.__version__)
+        response = await self._ask(_API_VERSIONS, _API_VERSIONS_VERSION, software, timeout_ms)
         self._served = {api.api_key: (api.min_version, api.max_version) for api in response.api_keys}
 
     async def _authenticate(self, security: ClientSecurity, timeout_ms: int) -> None:
         """KIP-152: a handshake names the mechanism, requests carry its messages."""
         mechanism = security.sasl_mechanism
-
-        def shake_hands(types: RequestTypes) -> Any:
-            return types.make(types.root.__name__, mechanism=mechanism)
-
-        handshake = await self.ask(_SASL_HANDSHAKE, _SASL_HANDSHAKE.highest, shake_hands, timeout_ms)
+        named = fields(mechanism=mechanism)
+        handshake = await self.ask(_SASL_HANDSHAKE, _SASL_HANDSHAKE.highest, named, timeout_ms)
         if Error(handshake.error_code) is not Error.NONE:
             raise AuthenticationRefused(
                 f"broker {_name(self.endpoint)}: {mechanism} is not among its mechanisms"
@@ -240,10 +259,8 @@ class BrokerConnection(asyncio.Protocol):
                 return
 
     async def _send_sasl(self, message: bytes, timeout_ms: int) -> bytes:
-        def build(types: RequestTypes) -> Any:
-            return types.make(types.root.__name__, auth_bytes=message)
-
-        response = await self.ask(_SASL_AUTHENTICATE, _SASL_AUTHENTICATE.highest, build, timeout_ms)
+        sent = fields(auth_bytes=message)
+        response = await self.ask(_SASL_AUTHENTICATE, _SASL_AUTHENTICATE.highest, sent, timeout_ms)
         error = Error(response.error_code)
         if error is not Error.NONE:
             raise AuthenticationRefused(
@@ -252,9 +269,9 @@ class BrokerConnection(asyncio.Protocol):
         return bytes(response.auth_bytes)
 
 
-def _body_type(types: ResponseTypes, received: bytes, body_at: int) -> Any:
+def body_type(api_key: int, types: ResponseTypes, received: bytes, body_at: int) -> Any:
     """The class of a response: a broker that does not know our ApiVersions uses version 0 (KIP-511)."""
-    if types is response_types(_API_VERSIONS, _API_VERSIONS_VERSION):
+    if api_key == _API_VERSIONS:
         error = int.from_bytes(received[body_at : body_at + 2], signed=True)
         if error == Error.UNSUPPORTED_VERSION:
             return response_types(_API_VERSIONS, 0).root

@@ -93,10 +93,7 @@ class CoordinatorLink:
         api = codec.api._replace(lowest=min(codec.api.lowest, request.version))
         try:
             response = await connection.ask(
-                api,
-                min(request.version, api.highest),
-                lambda types: codec.write(types, request),
-                timeout_ms,
+                api, min(request.version, api.highest), codec.build(request), timeout_ms
             )
         except ConnectionLost:
             return Disconnected()

@@ -10,13 +10,10 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
-from groupstorm.clients.wire.connection import ClientApi, RequestTypes
+from groupstorm.clients.wire.connection import Build, ClientApi, fields
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
-
-#: The first version of LeaveGroup for several members; before it one member leaves by its id.
-_FIRST_LEAVE_OF_SEVERAL = 3
 
 
 class RequestCodec(NamedTuple):
@@ -28,20 +25,16 @@ class RequestCodec(NamedTuple):
     """
 
     api: ClientApi
-    write: Callable[[RequestTypes, Any], Any]
+    build: Callable[[Any], Build]
     read: Callable[[Any], messages.Response]
 
 
-def _write_join(types: RequestTypes, request: messages.JoinGroup) -> Any:
-    return types.make(
-        "JoinGroupRequest",
+def _join(request: messages.JoinGroup) -> Build:
+    return fields(
         session_timeout=_duration(request.session_timeout_ms),
         rebalance_timeout=_duration(request.rebalance_timeout_ms),
         protocol_type=request.protocol_type,
-        protocols=tuple(
-            types.make("JoinGroupRequestProtocol", name=name, metadata=metadata)
-            for name, metadata in request.protocols
-        ),
+        protocols=[{"name": name, "metadata": metadata} for name, metadata in request.protocols],
         reason=request.reason,
         **_sender(request),
     )
@@ -63,16 +56,15 @@ def _read_join(response: Any) -> messages.JoinGroupResponse:
     )
 
 
-def _write_sync(types: RequestTypes, request: messages.SyncGroup) -> Any:
-    return types.make(
-        "SyncGroupRequest",
+def _sync(request: messages.SyncGroup) -> Build:
+    return fields(
         generation_id=request.generation,
         protocol_type=request.protocol_type,
         protocol_name=request.protocol,
-        assignments=tuple(
-            types.make("SyncGroupRequestAssignment", member_id=member_id, assignment=assignment)
+        assignments=[
+            {"member_id": member_id, "assignment": assignment}
             for member_id, assignment in request.assignments
-        ),
+        ],
         **_sender(request),
     )
 
@@ -86,28 +78,18 @@ def _read_sync(response: Any) -> messages.SyncGroupResponse:
     )
 
 
-def _write_heartbeat(types: RequestTypes, request: messages.Heartbeat) -> Any:
-    return types.make("HeartbeatRequest", generation_id=request.generation, **_sender(request))
+def _heartbeat(request: messages.Heartbeat) -> Build:
+    return fields(generation_id=request.generation, **_sender(request))
 
 
 def _read_heartbeat(response: Any) -> messages.HeartbeatResponse:
     return messages.HeartbeatResponse(Error(response.error_code))
 
 
-def _write_leave(types: RequestTypes, request: messages.LeaveGroup) -> Any:
-    if types.root.__version__ < _FIRST_LEAVE_OF_SEVERAL:
-        member_id = request.members[0].member_id
-        return types.make("LeaveGroupRequest", group_id=request.group, member_id=member_id)
-    members = tuple(
-        types.make(
-            "MemberIdentity",
-            member_id=member.member_id,
-            group_instance_id=member.group_instance_id,
-            reason=member.reason,
-        )
-        for member in request.members
-    )
-    return types.make("LeaveGroupRequest", group_id=request.group, members=members)
+def _leave(request: messages.LeaveGroup) -> Build:
+    """Several members may leave since version 3, before it one leaves by its id."""
+    members = [member._asdict() for member in request.members]
+    return fields(group_id=request.group, member_id=request.members[0].member_id, members=members)
 
 
 def _read_leave(response: Any) -> messages.LeaveGroupResponse:
@@ -118,30 +100,23 @@ def _read_leave(response: Any) -> messages.LeaveGroupResponse:
     return messages.LeaveGroupResponse(Error(response.error_code), members)
 
 
-def _write_commit(types: RequestTypes, request: messages.OffsetCommit) -> Any:
-    topics = tuple(
-        types.make(
-            "OffsetCommitRequestTopic",
-            name=topic,
-            partitions=tuple(
-                types.make(
-                    "OffsetCommitRequestPartition",
-                    partition_index=partition,
-                    committed_offset=committed.offset,
-                    committed_leader_epoch=committed.leader_epoch,
-                    committed_metadata=committed.metadata,
-                )
+def _commit(request: messages.OffsetCommit) -> Build:
+    topics = [
+        {
+            "name": topic,
+            "partitions": [
+                {
+                    "partition_index": partition,
+                    "committed_offset": committed.offset,
+                    "committed_leader_epoch": committed.leader_epoch,
+                    "committed_metadata": committed.metadata,
+                }
                 for partition, committed in partitions.items()
-            ),
-        )
+            ],
+        }
         for topic, partitions in request.offsets.items()
-    )
-    return types.make(
-        "OffsetCommitRequest",
-        generation_id_or_member_epoch=request.generation,
-        topics=topics,
-        **_sender(request),
-    )
+    ]
+    return fields(generation_id_or_member_epoch=request.generation, topics=topics, **_sender(request))
 
 
 def _read_commit(response: Any) -> messages.OffsetCommitResponse:
@@ -154,21 +129,19 @@ def _read_commit(response: Any) -> messages.OffsetCommitResponse:
     )
 
 
-def _write_fetch(types: RequestTypes, request: messages.OffsetFetch) -> Any:
+def _fetch(request: messages.OffsetFetch) -> Build:
     topics = None
     if request.topics is not None:
-        topics = tuple(
-            types.make("OffsetFetchRequestTopics", name=topic, partition_indexes=partitions)
-            for topic, partitions in request.topics.items()
-        )
-    group = types.make(
-        "OffsetFetchRequestGroup",
-        group_id=request.group,
-        member_id=request.member_id,
-        member_epoch=request.member_epoch,
-        topics=topics,
-    )
-    return types.make("OffsetFetchRequest", groups=(group,), require_stable=request.require_stable)
+        topics = [
+            {"name": topic, "partition_indexes": partitions} for topic, partitions in request.topics.items()
+        ]
+    group = {
+        "group_id": request.group,
+        "member_id": request.member_id,
+        "member_epoch": request.member_epoch,
+        "topics": topics,
+    }
+    return fields(groups=[group], require_stable=request.require_stable)
 
 
 def _read_fetch(response: Any) -> messages.OffsetFetchResponse:
@@ -193,8 +166,8 @@ def _read_fetch(response: Any) -> messages.OffsetFetchResponse:
     )
 
 
-def _write_describe(types: RequestTypes, request: messages.DescribeGroup) -> Any:
-    return types.make("DescribeGroupsRequest", groups=(request.group,), include_authorized_operations=False)
+def _describe(request: messages.DescribeGroup) -> Build:
+    return fields(groups=(request.group,), include_authorized_operations=False)
 
 
 def _read_describe(response: Any) -> messages.DescribeGroupResponse:
@@ -215,15 +188,11 @@ def _read_describe(response: Any) -> messages.DescribeGroupResponse:
     return messages.DescribeGroupResponse(Error(group.error_code), *described)
 
 
-def _write_group_heartbeat(types: RequestTypes, request: messages.ConsumerGroupHeartbeat) -> Any:
+def _group_heartbeat(request: messages.ConsumerGroupHeartbeat) -> Build:
     owned = None
     if request.owned is not None:
-        owned = tuple(
-            types.make("TopicPartitions", topic_id=topic, partitions=partitions)
-            for topic, partitions in request.owned
-        )
-    return types.make(
-        "ConsumerGroupHeartbeatRequest",
+        owned = [{"topic_id": topic, "partitions": partitions} for topic, partitions in request.owned]
+    return fields(
         group_id=request.group,
         member_id=request.member_id,
         member_epoch=request.member_epoch,
@@ -237,9 +206,8 @@ def _write_group_heartbeat(types: RequestTypes, request: messages.ConsumerGroupH
     )
 
 
-def _write_share_heartbeat(types: RequestTypes, request: ShareGroupHeartbeat) -> Any:
-    return types.make(
-        "ShareGroupHeartbeatRequest",
+def _share_heartbeat(request: ShareGroupHeartbeat) -> Build:
+    return fields(
         group_id=request.group,
         member_id=request.member_id,
         member_epoch=request.member_epoch,
@@ -279,23 +247,21 @@ def _duration(duration_ms: int) -> datetime.timedelta:
 
 
 REQUEST_CODECS: Mapping[type[messages.Request], RequestCodec] = {
-    messages.JoinGroup: RequestCodec(ClientApi(11, "JoinGroup", 5, 9), _write_join, _read_join),
-    messages.SyncGroup: RequestCodec(ClientApi(14, "SyncGroup", 3, 5), _write_sync, _read_sync),
-    messages.Heartbeat: RequestCodec(ClientApi(12, "Heartbeat", 3, 4), _write_heartbeat, _read_heartbeat),
-    messages.LeaveGroup: RequestCodec(ClientApi(13, "LeaveGroup", 3, 5), _write_leave, _read_leave),
-    messages.OffsetCommit: RequestCodec(ClientApi(8, "OffsetCommit", 7, 9), _write_commit, _read_commit),
-    messages.OffsetFetch: RequestCodec(ClientApi(9, "OffsetFetch", 8, 9), _write_fetch, _read_fetch),
+    messages.JoinGroup: RequestCodec(ClientApi(11, "JoinGroup", 5, 9), _join, _read_join),
+    messages.SyncGroup: RequestCodec(ClientApi(14, "SyncGroup", 3, 5), _sync, _read_sync),
+    messages.Heartbeat: RequestCodec(ClientApi(12, "Heartbeat", 3, 4), _heartbeat, _read_heartbeat),
+    messages.LeaveGroup: RequestCodec(ClientApi(13, "LeaveGroup", 3, 5), _leave, _read_leave),
+    messages.OffsetCommit: RequestCodec(ClientApi(8, "OffsetCommit", 7, 9), _commit, _read_commit),
+    messages.OffsetFetch: RequestCodec(ClientApi(9, "OffsetFetch", 8, 9), _fetch, _read_fetch),
     messages.ConsumerGroupHeartbeat: RequestCodec(
         ClientApi(68, "ConsumerGroupHeartbeat", 1, 1),
-        _write_group_heartbeat,
+        _group_heartbeat,
         partial(_read_assignment, messages.ConsumerGroupHeartbeatResponse),
     ),
     ShareGroupHeartbeat: RequestCodec(
         ClientApi(76, "ShareGroupHeartbeat", 1, 1),
-        _write_share_heartbeat,
+        _share_heartbeat,
         partial(_read_assignment, ShareGroupHeartbeatResponse),
     ),
-    messages.DescribeGroup: RequestCodec(
-        ClientApi(15, "DescribeGroups", 0, 5), _write_describe, _read_describe
-    ),
+    messages.DescribeGroup: RequestCodec(ClientApi(15, "DescribeGroups", 0, 5), _describe, _read_describe),
 }

@@ -7,11 +7,11 @@ from __future__ import annotations
 import datetime
 from collections.abc import Collection, Iterator, Mapping
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.clients.wire.connection import Build, ClientApi, ConnectionLost, RequestTypes
+from groupstorm.clients.wire.connection import Build, ClientApi, ConnectionLost, fields
 from groupstorm.clients.wire.positions import Position, by_topic
 from groupstorm.clients.wire.waiting import Retries
 from groupstorm.coordinator.errors import Error
@@ -44,29 +44,21 @@ class ListedOffset(NamedTuple):
 
 def list_offsets(cluster: ClusterClient, asked: Mapping[TopicPartition, int], read_committed: bool) -> Build:
     """A ListOffsets request: partition -> time in milliseconds, or what `OffsetReset` names."""
-
-    def partition(types: RequestTypes, topic: str, number: int) -> Any:
-        return types.make(
-            "ListOffsetsPartition",
-            partition_index=number,
-            current_leader_epoch=_leader_epoch(cluster, TopicPartition(topic, number)),
-            timestamp=asked[TopicPartition(topic, number)],
-        )
-
-    def build(types: RequestTypes) -> Any:
-        topics = tuple(
-            types.make(
-                "ListOffsetsTopic",
-                name=topic,
-                partitions=tuple(partition(types, topic, number) for number in numbers),
-            )
-            for topic, numbers in by_topic(asked).items()
-        )
-        return types.make(
-            types.root.__name__, replica_id=_CONSUMER, isolation_level=int(read_committed), topics=topics
-        )
-
-    return build
+    topics = [
+        {
+            "name": topic,
+            "partitions": [
+                {
+                    "partition_index": number,
+                    "current_leader_epoch": _leader_epoch(cluster, TopicPartition(topic, number)),
+                    "timestamp": asked[TopicPartition(topic, number)],
+                }
+                for number in numbers
+            ],
+        }
+        for topic, numbers in by_topic(asked).items()
+    ]
+    return fields(replica_id=_CONSUMER, isolation_level=int(read_committed), topics=topics)
 
 
 async def ask_leader(
@@ -121,45 +113,30 @@ def fetch_request(
     read_committed: bool,
 ) -> Build:
     """A Fetch request for these partitions, each from its position on."""
-    by_topic: dict[str, dict[int, Position]] = {}
-    for (topic, number), position in plan.items():
-        by_topic.setdefault(topic, {})[number] = position
-
-    def partitions(types: RequestTypes, topic: str, positions: Mapping[int, Position]) -> tuple[Any, ...]:
-        return tuple(
-            types.make(
-                "FetchPartition",
-                partition=number,
-                current_leader_epoch=_leader_epoch(cluster, TopicPartition(topic, number)),
-                fetch_offset=position.offset,
-                last_fetched_epoch=-1,
-                log_start_offset=-1,
-                partition_max_bytes=sizes.max_partition_bytes,
-            )
-            for number, position in positions.items()
-        )
-
-    def build(types: RequestTypes) -> Any:
-        topics = tuple(
-            types.make("FetchTopic", topic=topic, partitions=partitions(types, topic, positions))
-            for topic, positions in by_topic.items()
-        )
-        return types.make(
-            types.root.__name__,
-            cluster_id=None,
-            replica_id=_CONSUMER,
-            max_wait=datetime.timedelta(milliseconds=sizes.max_wait_ms),
-            min_bytes=sizes.min_bytes,
-            max_bytes=sizes.max_bytes,
-            isolation_level=int(read_committed),
-            session_id=_NO_SESSION,
-            session_epoch=_FINAL_EPOCH,
-            topics=topics,
-            forgotten_topics_data=(),
-            rack_id="",
-        )
-
-    return build
+    by_topic: dict[str, list[dict[str, int]]] = {}
+    for partition, position in plan.items():
+        asked = {
+            "partition": partition.partition,
+            "current_leader_epoch": _leader_epoch(cluster, partition),
+            "fetch_offset": position.offset,
+            "last_fetched_epoch": -1,
+            "log_start_offset": -1,
+            "partition_max_bytes": sizes.max_partition_bytes,
+        }
+        by_topic.setdefault(partition.topic, []).append(asked)
+    return fields(
+        cluster_id=None,
+        replica_id=_CONSUMER,
+        max_wait=datetime.timedelta(milliseconds=sizes.max_wait_ms),
+        min_bytes=sizes.min_bytes,
+        max_bytes=sizes.max_bytes,
+        isolation_level=int(read_committed),
+        session_id=_NO_SESSION,
+        session_epoch=_FINAL_EPOCH,
+        topics=[{"topic": topic, "partitions": partitions} for topic, partitions in by_topic.items()],
+        forgotten_topics_data=(),
+        rack_id="",
+    )
 
 
 PRODUCE = ClientApi(0, "Produce", 3, 12)
@@ -238,18 +215,13 @@ async def append_batch(cluster: ClusterClient, partition: TopicPartition, batch:
     A new topic's leader may be known to others before it knows itself: it is asked again for a while. Raises
     ConnectionLost, and InputError if the leader refuses it.
     """
-    topic, number = partition
-
-    def build(types: RequestTypes) -> Any:
-        data = types.make("PartitionProduceData", index=number, records=batch)
-        return types.make(
-            types.root.__name__,
-            transactional_id=None,
-            acks=_ALL,
-            timeout=_TIMEOUT,
-            topic_data=(types.make("TopicProduceData", name=topic, partition_data=(data,)),),
-        )
-
+    data = {"index": partition.partition, "records": batch}
+    build = fields(
+        transactional_id=None,
+        acks=_ALL,
+        timeout=_TIMEOUT,
+        topic_data=[{"name": partition.topic, "partition_data": [data]}],
+    )
     retries = Retries(_RETRY_MS)
     for _ in range(_ATTEMPTS):
         leader = _leader(cluster, partition)
@@ -258,7 +230,7 @@ async def append_batch(cluster: ClusterClient, partition: TopicPartition, batch:
         if Error(found.error_code) is not Error.NOT_LEADER_OR_FOLLOWER:
             break
         await retries.pause()
-        await cluster.refresh([topic])
+        await cluster.refresh([partition.topic])
     _check(partition, found.error_code)
     offset: int = found.base_offset
     return offset

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Collection, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Protocol
-from uuid import UUID
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.operations import CallbackKind, RunCallback
-from groupstorm.clients.wire.cluster import ClusterClient
+from groupstorm.clients.wire.cluster import ClusterClient, TopicReader
 from groupstorm.clients.wire.coordinator_link import CoordinatorLink
 from groupstorm.clients.wire.logs import OffsetReset
 from groupstorm.clients.wire.positions import Positions
@@ -27,16 +26,8 @@ Spawn = Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]]
 OnEvent = Callable[[int, events.Event], None]
 
 
-def _no_time(_kind: CallbackKind, _partitions: tuple[TopicPartition, ...]) -> int:
-    return 0
-
-
 async def _at_once() -> None:
     """The `at_poll` of an application that is always inside poll()."""
-
-
-def _unchanged(_partition: TopicPartition, offset: int) -> int:
-    return offset
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +57,13 @@ class ApplicationBehaviour:
       partitions from it. ``on_change`` is called when the membership may have changed.
     """
 
-    callback_us: Callable[[CallbackKind, tuple[TopicPartition, ...]], int] = _no_time
+    callback_us: Callable[[CallbackKind, tuple[TopicPartition, ...]], int] = lambda *_: 0
     on_callback: Callable[[CallbackKind, tuple[TopicPartition, ...]], None] = lambda *_: None
     auto_offset_reset: OffsetReset | None = OffsetReset.LATEST
     close_timeout_ms: int = 30_000
     poll_wait_us: Callable[[], int] = lambda: 0
     assign_us: Callable[[int, int], int] = lambda _members, _partitions: 0
-    log_end: Callable[[TopicPartition, int], int] = _unchanged
+    log_end: Callable[[TopicPartition, int], int] = lambda _partition, offset: offset
     catch_up: Callable[[Positions], None] = lambda _: None
     listen: Callable[[RunCallback], Awaitable[bool]] | None = None
     at_poll: Callable[[], Awaitable[None]] = _at_once
@@ -147,10 +138,8 @@ class ConsumerParts:
         return self.config.group_id, self.config.client_id, generation.member_id, generation.id
 
 
-class MemberStatus(Protocol):
+class MemberStatus(TopicReader, Protocol):
     """A member of a group, whichever group protocol it speaks."""
-
-    config: ConsumerConfig
 
     @property
     def owned(self) -> tuple[TopicPartition, ...]:
@@ -176,18 +165,8 @@ class MemberStatus(Protocol):
     def is_settled(self) -> bool:
         """Whether the member has what its group assigns to it, and nothing is under way."""
 
-    @property
-    def is_leader(self) -> bool: ...
-
-    @property
-    def assigned_topic_ids(self) -> Collection[UUID]:
-        """The topics of the assignment, if the broker says which they are."""
-
     def commit_answered(self, error: Error, sent: Generation) -> None:
         """``error``: the first one of the response. ``sent``: the generation in the request."""
-
-    def metadata_refreshed(self) -> None:
-        """New topic metadata has arrived."""
 
 
 class PollThrew(Exception):

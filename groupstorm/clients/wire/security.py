@@ -14,6 +14,7 @@ import os
 import re
 import ssl
 from collections.abc import Callable, Generator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
@@ -84,18 +85,10 @@ def scram(hash_name: str, username: str, password: str, nonce: str | None = None
         raise AuthenticationRefused(f"SCRAM: {final.get('e', 'the broker does not know the password')}")
 
 
-def _scram_sha_256(username: str, password: str) -> Conversation:
-    return scram("sha256", username, password)
-
-
-def _scram_sha_512(username: str, password: str) -> Conversation:
-    return scram("sha512", username, password)
-
-
 MECHANISMS: Mapping[str, Callable[[str, str], Conversation]] = {
     "PLAIN": plain,
-    "SCRAM-SHA-256": _scram_sha_256,
-    "SCRAM-SHA-512": _scram_sha_512,
+    "SCRAM-SHA-256": partial(scram, "sha256"),
+    "SCRAM-SHA-512": partial(scram, "sha512"),
 }
 
 
