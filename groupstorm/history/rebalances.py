@@ -57,7 +57,6 @@ class Round:
     begun: Row
     cause: str
     member: str
-    first_join_us: int | None = None
     others_joined_us: int | None = None
     last_join: Row | None = None
     last_joiner: str = ""

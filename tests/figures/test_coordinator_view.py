@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from groupstorm.figures import Figures, FiguresAccumulator, figures_by_group
+import pytest
+
+from groupstorm.figures import figures_by_group
 from groupstorm.history.coordinator_view import CoordinatorView, is_cooperative
-from groupstorm.history.gaps import ClosedGap
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
 from groupstorm.trace.rows import as_mapping
 from groupstorm.trace.schema import Source
-from tests.figures.tracing import Trace, consumer_group_trace, coordinator_trace
+from tests.figures.tracing import SECOND, Trace, consumer_group_trace, coordinator_trace
 
 
 def test_the_coordinators_view_of_an_eager_group() -> None:
@@ -71,37 +72,28 @@ def test_a_static_member_that_comes_back_keeps_its_name_in_the_coordinators_view
     assert figures.moves == 0
 
 
-def test_a_coordinator_that_tells_of_a_static_member_does_not_say_how_long_it_was_away() -> None:
-    trace = static_member()
+@pytest.mark.parametrize("is_imported", [False, True])
+def test_a_coordinator_that_tells_of_a_static_member_does_not_say_how_long_it_was_away(
+    is_imported: bool,
+) -> None:
+    trace = static_member(is_imported)
     before = trace.figures()
     assert before.unowned_partition_seconds == 0
     assert "as far as the trace knows, no partition was ever un-owned" in before.answer
     come_back(trace)
     after = trace.figures()
-    assert after.unowned_partition_seconds is None
+    assert (after.unowned_partition_seconds, after.unowned_max_seconds, after.moves) == (None, None, 0)
     assert "; how long partitions waited for static members that restarted is not known, " in after.answer
-    assert "a coordinator does not hear when they stop; nothing moved" in after.answer
+    remedy = ": add the logs of these members" if is_imported else ""
+    assert f"a coordinator does not hear when they stop{remedy}; nothing moved" in after.answer
 
 
 def test_logs_of_a_coordinator_give_lower_bounds() -> None:
-    figures = static_member(is_imported=True).figures()
-    assert figures.unowned_partition_seconds == 0
-    assert "as far as the trace knows, no partition was ever un-owned" in figures.answer
     trace = static_member(is_imported=True)
     trace.add(10, Source.COORDINATOR, events.MemberRemoved("g", "c", "id-1", "i", 1, "left"))
     trace.add(12, Source.COORDINATOR, events.MemberAdded("g", "d", "id-2", None, 1, "new-member"))
     trace.sync(12, "d", 1, "t-0", member_id="id-2")
     assert "un-owned for at least 2.0 s in all, at least 2.0 s at the longest" in trace.figures().answer
-
-
-def test_logs_of_a_coordinator_do_not_say_how_long_a_static_member_was_away() -> None:
-    trace = static_member(is_imported=True)
-    come_back(trace)
-    figures = trace.figures()
-    assert figures.unowned_partition_seconds is None
-    assert figures.unowned_max_seconds is None
-    assert figures.moves == 0
-    assert "how long partitions waited for static members that restarted is not known" in figures.answer
 
 
 def test_which_protocols_are_cooperative() -> None:
@@ -218,12 +210,6 @@ def test_a_member_of_a_consumer_group_owns_what_it_has_not_given_up_yet() -> Non
     assert figures.moves == 2
 
 
-def windowed(trace: Trace, from_s: int) -> Figures:
-    accumulator = FiguresAccumulator(from_s * 1_000_000)
-    accumulator.add_all(trace.rows)
-    return accumulator.figures()
-
-
 def test_what_an_import_does_not_know_is_no_figure() -> None:
     """Without members no change can be counted; owners that are known later are known from then on."""
     trace = coordinator_trace("range")
@@ -236,10 +222,10 @@ def test_what_an_import_does_not_know_is_no_figure() -> None:
     trace.add(17, Source.WORLD, imported.OwnershipKnown("g", 3))
     trace.add(30, Source.COORDINATOR, events.GroupCreated("g", "join"))
     assert trace.figures().unowned_partition_seconds is None
-    assert windowed(trace, 20).unowned_partition_seconds is not None
+    assert trace.figures(20 * SECOND).unowned_partition_seconds is not None
     trace.add(31, Source.WORLD, imported.EvidenceMissing("g", "ownership", 3, "add the leader's log"))
     trace.add(40, Source.COORDINATOR, events.GroupCreated("g", "join"))
-    assert windowed(trace, 35).unowned_partition_seconds is None
+    assert trace.figures(35 * SECOND).unowned_partition_seconds is None
 
 
 def test_targets_of_a_consumer_group_that_change_something_are_its_rebalances() -> None:
@@ -257,16 +243,3 @@ def test_targets_of_a_consumer_group_that_change_something_are_its_rebalances() 
     assert figures.generations == before.generations + 2
     assert figures.moves is None
     assert "settled" not in figures.answer
-
-
-def test_a_listener_takes_each_gap_as_it_closes() -> None:
-    found: list[ClosedGap] = []
-    accumulator = FiguresAccumulator(gap_listener=found.append)
-    trace = coordinator_trace("cooperative-sticky")
-    trace.sync(14, "b", 2, "t-1")
-    trace.sync(15, "a", 2, "t-0")
-    accumulator.add_all(trace.rows)
-    figures = accumulator.figures()
-    assert [(gap.partition, gap.gap_us) for gap in found] == [("t-1", 1_000_000)]
-    assert sum(gap.gap_us for gap in found) / 1e6 == figures.unowned_partition_seconds
-    assert (found[0].old_owner, found[0].new_owner) == ("a-id", "b-id")

@@ -94,18 +94,6 @@ def test_what_members_had_of_it_does_not_count_in_the_balance() -> None:
     assert figures.rounds_per_change == 1
 
 
-def test_a_gap_of_a_group_that_is_deleted_ends_with_the_group() -> None:
-    trace = Trace()
-    trace.scenario("t-0")
-    trace.take(0, "a", 1, "t-0")
-    trace.crash(10, "a", 1, "t-0")
-    trace.delete(14, "expired")
-    trace.end(60)
-    figures = trace.figures()
-    assert figures.unowned_partition_seconds == 4
-    assert figures.nobody_consuming_seconds == 4
-
-
 def test_a_deletion_is_a_change_from_which_the_group_settles() -> None:
     """a's arrival takes one generation, the deletion takes two: after the first a asks to join again."""
     trace = Trace()

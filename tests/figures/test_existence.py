@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groupstorm.figures import Figures, FiguresAccumulator
+from groupstorm.figures import FiguresAccumulator
 from groupstorm.history.gaps import ClosedGap
 from groupstorm.trace.events import imported
 from groupstorm.trace.schema import Source
@@ -54,14 +54,10 @@ def test_nothing_counts_from_the_last_members_end_to_the_end_of_the_trace() -> N
 
 
 def test_a_window_counts_its_own_part() -> None:
-    def windowed(from_s: int) -> Figures:
-        accumulator = FiguresAccumulator(from_s * SECOND)
-        accumulator.add_all(stopped().rows)
-        return accumulator.figures()
-
-    assert "no members for 70.0 s" in windowed(60).answer
-    assert windowed(60).unowned_partition_seconds == 10
-    assert "no members" not in windowed(132).answer
+    figures = stopped().figures(60 * SECOND)
+    assert "no members for 70.0 s" in figures.answer
+    assert figures.unowned_partition_seconds == 10
+    assert "no members" not in stopped().figures(132 * SECOND).answer
 
 
 def test_a_group_that_is_unloaded_while_nobody_is_there_is_away_until_both_are_over() -> None:

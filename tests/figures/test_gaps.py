@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from groupstorm.history.causes import Origin
 from groupstorm.history.gaps import Gaps, GapSums, Partition
 
 
@@ -28,11 +27,3 @@ def test_a_gap_of_a_microsecond_is_longer_than_none() -> None:
     without, with_one = Partition("t-0", 0), Partition("t-1", 0)
     sums.add(with_one, 1)
     assert sums.figures([without, with_one]).longest_of == "t-1"
-
-
-def test_gaps_are_summed_by_what_began_them() -> None:
-    sums = GapSums()
-    for origin, gap_us in ((Origin.DEPLOY, 1), (Origin.CRASH, 20), (Origin.OTHER, 300), (Origin.CRASH, 4000)):
-        sums.add(Partition("t-0", 0, gap_origin=origin), gap_us)
-    found = sums.figures([])
-    assert (found.total, found.deploy, found.crash) == (4321, 1, 4020)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from groupstorm.figures import FiguresAccumulator
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
@@ -99,10 +98,7 @@ def test_a_window_counts_what_begins_in_it() -> None:
     trace.crash(12, "b", 1, "t-1")
     trace.rejoin(13, "c", "poll-timeout")
     trace.end(20)
-    accumulator = FiguresAccumulator(15_000_000)
-    for one in trace.rows:
-        accumulator.add(*one)
-    figures = accumulator.figures()
+    figures = trace.figures(15_000_000)
     assert (figures.deploys, figures.deploy_unowned_partition_seconds) == (0, 5)
     assert (figures.crashes, figures.crash_unowned_partition_seconds) == (0, 5)
     assert figures.max_poll_interval_exceeded == 0

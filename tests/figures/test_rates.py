@@ -6,18 +6,6 @@ from groupstorm.history.record_model import Line, RecordModel
 from tests.figures.tracing import SECOND, Trace
 
 
-def test_a_member_that_goes_on_has_the_rate_of_before() -> None:
-    trace = Trace()
-    trace.scenario("t-0", record_rate=10, process_rate=1000)
-    trace.take(0, "a", 1, "t-0")
-    trace.rates(0, "a", {"t-0": (0, 5)})
-    trace.pause(10, "a", "t-0", at=50)
-    trace.rates(12, "a", {"t-0": (40, 1000)})  # it processes nothing: the row changes nothing
-    trace.resume(20, "a", "t-0", at=50)
-    trace.end(30)
-    assert trace.figures().records_processed == 100
-
-
 def test_a_row_of_another_member_changes_nothing() -> None:
     trace = Trace()
     trace.scenario("t-0", record_rate=10, process_rate=1000)

@@ -9,7 +9,6 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupstorm.figures import FiguresAccumulator
 from groupstorm.history.settling import moves_needed
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
@@ -82,21 +81,6 @@ def test_a_partition_that_is_created_later_counts_from_its_creation() -> None:
     figures = trace.figures()
     assert figures.unowned_partition_seconds == 7
     assert figures.paused_partition_seconds == 2
-
-
-def test_what_is_revoked_and_returned_was_paused_all_the_time() -> None:
-    trace = Trace()
-    trace.scenario("t-0", "t-1")
-    trace.take(1, "a", 1, "t-0", "t-1")
-    trace.revoke(10, "a", 1, "t-0", "t-1", callback_s=1)
-    trace.take(14, "a", 2, "t-0")
-    trace.take(15, "b", 2, "t-1")
-    trace.revoke(20, "b", 2, "t-1", cause="close")
-    trace.take(22, "b", 3, "t-1")
-    trace.end(30)
-    figures = trace.figures()
-    assert figures.revoked_and_returned == 1
-    assert figures.paused_partition_seconds == 4 + 1 + 2
 
 
 def test_latency_ends_with_the_last_first_answer() -> None:
@@ -269,10 +253,7 @@ def test_a_window_behind_the_last_row_has_nothing() -> None:
     trace.crash(10, "a", 1, "t-0")
     trace.take(14, "b", 2, "t-0")
     trace.end(20)
-    accumulator = FiguresAccumulator(90_000_000)
-    for row in trace.rows:
-        accumulator.add(*row)
-    found = accumulator.figures()
+    found = trace.figures(90_000_000)
     assert found.unowned_partition_seconds == 0
     assert found.settled_after_ms is None
 

@@ -11,13 +11,6 @@ from groupstorm.trace.schema import Source
 from tests.figures.tracing import SECOND, Trace
 
 
-def since(trace: Trace, from_s: float) -> Figures:
-    accumulator = FiguresAccumulator(int(from_s * SECOND))
-    for row in trace.rows:
-        accumulator.add(*row)
-    return accumulator.figures()
-
-
 def test_a_group_has_settled_so_long_after_the_window_began() -> None:
     trace = Trace()
     trace.scenario("t-0")
@@ -25,7 +18,7 @@ def test_a_group_has_settled_so_long_after_the_window_began() -> None:
     trace.crash(12, "a", 1, "t-0")
     trace.take(17, "b", 2, "t-0")
     trace.end(30)
-    assert since(trace, 10).settled_after_ms == 7000
+    assert trace.figures(10 * SECOND).settled_after_ms == 7000
 
 
 def test_requests_and_invariants_of_before_the_window_do_not_count() -> None:
@@ -35,7 +28,7 @@ def test_requests_and_invariants_of_before_the_window_do_not_count() -> None:
     trace.add(1, Source.WORLD, world_events.InvariantChecked("g", "one_owner", "broke: t-0"))
     trace.add(9, Source.WORLD, world_events.RequestsCounted("g", "JoinGroup", None, 2))
     trace.add(9, Source.WORLD, world_events.InvariantChecked("g", "group_settles", "held"))
-    figures = since(trace, 5)
+    figures = trace.figures(5 * SECOND)
     assert figures.requests == {"JoinGroup": 2}
     assert figures.invariants == {"group_settles": "held"}
 
@@ -49,8 +42,8 @@ def test_a_change_of_before_the_window_does_not_count_though_the_group_settles_i
     trace.revoke(11, "a", 1, "t-1")
     trace.round(12, 2, {"a": ("t-0",), "b": ("t-1",)})
     trace.end(20)
-    assert since(trace, 8).rounds_per_change == 1
-    assert since(trace, 10).rounds_per_change is None
+    assert trace.figures(8 * SECOND).rounds_per_change == 1
+    assert trace.figures(10 * SECOND).rounds_per_change is None
 
 
 def owned_by_a(*partitions: str) -> Ownership:
@@ -143,7 +136,7 @@ def test_a_window_may_begin_after_rows_were_taken_and_again_later() -> None:
         late.add_all(row for row in rows if (count_from_s - 11) * SECOND <= row[0] < count_from_s * SECOND)
         late.count_from(count_from_s * SECOND)
     late.add_all(row for row in rows if row[0] >= 16 * SECOND)
-    assert late.figures() == since(outage(), 16)
+    assert late.figures() == outage().figures(16 * SECOND)
 
 
 def test_counting_from_0_takes_every_row_whatever_the_scenario_says() -> None:
@@ -157,7 +150,7 @@ def test_counting_from_0_takes_every_row_whatever_the_scenario_says() -> None:
     whole.count_from(0)
     whole.add_all(trace.rows)
     assert whole.figures().unowned_partition_seconds == 5
-    assert since(trace, 0).unowned_partition_seconds == 0
+    assert trace.figures().unowned_partition_seconds == 0
 
 
 def test_partitions_without_an_owner_at_an_instant() -> None:

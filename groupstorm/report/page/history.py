@@ -35,10 +35,6 @@ ACTIVITIES: Final = (
 GONE: Final = ACTIVITIES.index(Activity.GONE)
 JOINS: Final = ACTIVITIES.index(Activity.JOINS)
 
-#: Events from which on a group's partitions need no owner, and the events that end this.
-_NEED_NO_OWNER: Final = {"members_gone": "members_back", "group_deleted": "group_created"}
-_NEED_AN_OWNER: Final = {end: begin for begin, end in _NEED_NO_OWNER.items()}
-
 #: So many gaps are kept, the longest.
 GAPS_MAX: Final = 300
 #: So many steps of the scenario are kept, the first.
@@ -80,9 +76,11 @@ class GroupHistory:
         self._lanes = GroupLanes()
         self._owned_by: dict[str, list[int]] = {}
         self._unowned: set[str] = set()
-        self._has_begun = False
-        #: The events of `_NEED_NO_OWNER` that still hold.
-        self._need_no_owner: set[str] = set()
+        self._figures: FiguresAccumulator | None = None
+        self._now_us = 0
+        #: The value of an owner step for a partition that nobody owns, and how many of these count.
+        self._without_owner = ABSENT
+        self._unowned_count = 0
         self._counts = False
         self._closed = 0
 
@@ -113,17 +111,17 @@ class GroupHistory:
     def add(self, row: Row, typed: TracedEvent, figures: FiguresAccumulator) -> None:
         """Take the next row; ``figures`` have taken those before it."""
         event, now_us = row["event"], row["time_us"]
+        self._figures = figures
+        self._see_need()
+        self._now_us = now_us
         self._sample(row, figures)
         self._change_partitions(row)
-        self._change_need(event, now_us)
         for member in self._lanes.add(row, typed):
             activity = member.activity(self._lanes.knows_owners)
             self.activities.set(member.name, now_us, ACTIVITIES.index(activity))
         for fact in self._lanes.facts:
             if fact.kind in ("own", "end"):
                 self._change_owner(fact, now_us)
-        if not self._has_begun:
-            self._begin(event, now_us)
         if event == "group_state_changed":
             self.states.append(State(now_us, row["state"], row.get("generation"), row.get("cause", "")))
         elif event == "scenario_started":
@@ -142,36 +140,18 @@ class GroupHistory:
 
     def finish(self, end_us: int) -> None:
         """The trace, or the window, ends."""
-        self.samples.advance(end_us, self._unowned_count(), None)
+        self._see_need()
+        self.samples.advance(end_us, self._unowned_count, None)
 
-    @property
-    def _without_owner(self) -> int:
-        """The value of an owner step for a partition that nobody owns."""
-        return UNOWNED if self._has_begun and not self._need_no_owner else ABSENT
-
-    def _unowned_count(self) -> int:
-        return len(self._unowned) if self._without_owner == UNOWNED else 0
-
-    def _begin(self, event: str, now_us: int) -> None:
-        """Partitions have to have owners from the first start in a storm on; else since all have had one."""
-        first_start = event == "member_started" and self.kind == "storm"
-        if first_start or (self._owned_by and not self._unowned):
-            self._has_begun = True
-            self._show_unowned(now_us)
-
-    def _change_need(self, event: str, now_us: int) -> None:
-        """Whether partitions need an owner."""
-        before = self._without_owner
-        if event in _NEED_NO_OWNER:
-            self._need_no_owner.add(event)
-        elif event in _NEED_AN_OWNER:
-            self._need_no_owner.discard(_NEED_AN_OWNER[event])
-        if self._without_owner != before:
-            self._show_unowned(now_us)
-
-    def _show_unowned(self, now_us: int) -> None:
-        for partition in sorted(self._unowned):
-            self.owners.set(partition, now_us, self._without_owner)
+    def _see_need(self) -> None:
+        """Whether partitions need an owner since the last row, which the figures have taken by now."""
+        count = None if self._figures is None else self._figures.unowned_partitions()
+        self._unowned_count = count or 0
+        without_owner = ABSENT if count is None else UNOWNED
+        if without_owner != self._without_owner:
+            self._without_owner = without_owner
+            for partition in sorted(self._unowned):
+                self.owners.set(partition, self._now_us, without_owner)
 
     def _sample(self, row: Row, figures: FiguresAccumulator) -> None:
         """Look at the lag as it is before the row. Only from the second row on that counts: until the first
@@ -179,7 +159,7 @@ class GroupHistory:
         now_us = row["time_us"]
         if now_us < self.from_us:
             return
-        unowned = self._unowned_count()
+        unowned = self._unowned_count
         if not self._counts:
             self._counts = True
             self.samples.advance(now_us, unowned, None)
