@@ -52,10 +52,8 @@ def _ordinary_us(records_in_batch: int, records: int) -> float:
     most = client.batch_bytes * _AT_ONCE // records_in_batch
     offset = 0
     while offset < records:
-        partition = wire.structure(
-            wire.FETCH, 12, "FetchPartition", partition=0, fetch_offset=offset, partition_max_bytes=most
-        )
-        topic = wire.structure(wire.FETCH, 12, "FetchTopic", topic="t", partitions=(partition,))
+        partition = {"partition": 0, "fetch_offset": offset, "partition_max_bytes": most}
+        topic = {"topic": "t", "partitions": (partition,)}
         answer = client.ask(
             wire.FETCH,
             12,
@@ -76,34 +74,17 @@ def _shared_us(records_in_batch: int, records: int) -> float:
     topic = state.topics.get("t")
     assert topic is not None
     key = wire.ALTER_SHARE_OFFSETS
-    partition = wire.structure(
-        key, 0, "AlterShareGroupOffsetsRequestPartition", partition_index=0, start_offset=0
-    )
-    altered = wire.structure(
-        key, 0, "AlterShareGroupOffsetsRequestTopic", topic_name="t", partitions=(partition,)
-    )
+    altered = {"topic_name": "t", "partitions": ({"partition_index": 0, "start_offset": 0},)}
     client.ask(key, 0, group_id="g", topics=(altered,))
     client.cpu_s = 0.0
     count, epoch = 0, 0
     ranges: list[Any] = []
     while count < records:
-        asked = wire.structure(
-            wire.SHARE_FETCH,
-            2,
-            "FetchPartition",
-            partition_index=0,
-            acknowledgement_batches=tuple(
-                wire.structure(
-                    wire.SHARE_FETCH,
-                    2,
-                    "AcknowledgementBatch",
-                    first_offset=one.first_offset,
-                    last_offset=one.last_offset,
-                    acknowledge_types=(1,),
-                )
-                for one in ranges
-            ),
-        )
+        acknowledged = [
+            {"first_offset": one.first_offset, "last_offset": one.last_offset, "acknowledge_types": (1,)}
+            for one in ranges
+        ]
+        asked = {"partition_index": 0, "acknowledgement_batches": acknowledged}
         answer = client.ask(
             wire.SHARE_FETCH,
             2,
@@ -114,11 +95,7 @@ def _shared_us(records_in_batch: int, records: int) -> float:
             min_bytes=1,
             max_records=_AT_ONCE,
             batch_size=_AT_ONCE,
-            topics=(
-                wire.structure(
-                    wire.SHARE_FETCH, 2, "FetchTopic", topic_id=topic.topic_id, partitions=(asked,)
-                ),
-            ),
+            topics=({"topic_id": topic.topic_id, "partitions": (asked,)},),
             forgotten_topics_data=(),
         )
         epoch += 1

@@ -321,9 +321,7 @@ def test_the_log_of_serve() -> None:
     """A client's group, client.id and instance reach the log of a broker that serves it."""
     with serving("--set", "group.initial.rebalance.delay.ms=0") as (process, address):
         with wire.RawClient(address) as client:
-            protocol = wire.structure(
-                wire.JOIN_GROUP, 5, "JoinGroupRequestProtocol", name="range", metadata=b""
-            )
+            protocol = {"name": "range", "metadata": b""}
             values = {
                 "group_id": f"g{EVIL}",
                 "session_timeout": wire.milliseconds(10_000),

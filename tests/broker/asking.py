@@ -56,7 +56,6 @@ def fetch_fields(
     partition = {"partition": 0, "fetch_offset": offset, **limits | more}
     topic = {"topic": name, "topic_id": topic_id(driver, name), "partitions": (partition,)}
     return {
-        "replica_id": -1,
         "max_wait": milliseconds(max_wait_ms),
         "min_bytes": 1,
         "max_bytes": 1_000_000,
@@ -104,6 +103,18 @@ def join(driver: Driver, version: int, group: str = "g", **more: Any) -> int:
     return driver.send(wire.JOIN_GROUP, version, **(fields | more))
 
 
+def consumer_join(group: str, member: str, *topics: str, **more: Any) -> dict[str, Any]:
+    """The fields of the first heartbeat of a consumer group's member."""
+    fields = {"group_id": group, "member_id": member, "member_epoch": 0, "subscribed_topic_names": topics}
+    return {**fields, "rebalance_timeout": milliseconds(30_000), **more}
+
+
+def share_beat(group: str, member: str, epoch: int, *topics: str) -> dict[str, Any]:
+    """The fields of a heartbeat of a share group's member."""
+    who = {"group_id": group, "member_id": member, "member_epoch": epoch}
+    return {**who, "subscribed_topic_names": topics or None}
+
+
 def leave(driver: Driver, version: int) -> Any:
     members = ({"member_id": "m"},) if version >= 3 else ()
     return driver.ask(wire.LEAVE_GROUP, version, group_id="none", member_id="m", members=members)
@@ -114,7 +125,6 @@ def commit(driver: Driver, version: int, *partitions: int, name: str = "orders",
         {
             "partition_index": index,
             "committed_offset": 10 + index,
-            "committed_leader_epoch": -1,
             "committed_metadata": None,
         }
         for index in partitions or (0,)

@@ -9,6 +9,7 @@ from tests.broker import wire
 from tests.broker.asking import (
     alter_configs,
     commit,
+    consumer_join,
     create,
     create_partitions,
     delete_records,
@@ -22,6 +23,7 @@ from tests.broker.asking import (
     offset_delete,
     offset_fetch,
     produce,
+    share_beat,
     topic_id,
 )
 from tests.broker.driver import Driver
@@ -33,15 +35,8 @@ def simply(api_key: int, **fields: Any) -> Callable[[Driver, int], Any]:
     return lambda driver, version: driver.ask(api_key, version, **fields)
 
 
-consumer_heartbeat = simply(
-    wire.CONSUMER_GROUP_HEARTBEAT,
-    group_id="modern",
-    member_id="m",
-    member_epoch=0,
-    rebalance_timeout=wire.milliseconds(30_000),
-    subscribed_topic_names=("orders",),
-    topic_partitions=(),
-)
+consumer_heartbeat = simply(wire.CONSUMER_GROUP_HEARTBEAT, **consumer_join("modern", "m", "orders"))
+share_heartbeat = simply(wire.SHARE_GROUP_HEARTBEAT, **share_beat("share", "m", 0, "orders"))
 
 
 def streams_heartbeat(driver: Driver, version: int) -> Any:
@@ -67,18 +62,9 @@ def share_fetch(driver: Driver, version: int) -> Any:
         max_records=10,
         batch_size=10,
         topics=share_topics(driver),
-        forgotten_topics_data=(),
     )
 
 
-share_heartbeat = simply(
-    wire.SHARE_GROUP_HEARTBEAT,
-    group_id="share",
-    member_id="m",
-    member_epoch=0,
-    rack_id=None,
-    subscribed_topic_names=("orders",),
-)
 _PARTITIONS = tuple({"partition_index": number, "start_offset": 0} for number in (0, 9))
 alter_share_offsets = simply(
     wire.ALTER_SHARE_OFFSETS,

@@ -37,7 +37,6 @@ _SHARE_FETCH: dict[str, Any] = {
     "min_bytes": 1,
     "max_records": 1,
     "batch_size": 1,
-    "forgotten_topics_data": (),
 }
 
 
@@ -68,7 +67,6 @@ _LONG: dict[str, tuple[int, int, _Fields | Callable[[Driver], _Fields]]] = {
         wire.PRODUCE,
         9,
         {
-            "transactional_id": None,
             "acks": -1,
             "topic_data": _named(partition_data=({"index": 0, "records": b""},)),
         },
@@ -78,7 +76,6 @@ _LONG: dict[str, tuple[int, int, _Fields | Callable[[Driver], _Fields]]] = {
         11,
         {
             "topics": _partitions("topic", "partition", current_leader_epoch=-1),
-            "replica_id": -1,
             "session_epoch": -1,
             "max_wait": milliseconds(500),
         },

@@ -6,7 +6,7 @@ from typing import Any
 
 from groupstorm.broker.log.partition import PartitionLog
 from tests.broker import wire
-from tests.broker.asking import alter_configs, produce, topic_id
+from tests.broker.asking import alter_configs, produce, share_beat, topic_id
 from tests.broker.driver import Driver
 
 GROUP = 32
@@ -25,15 +25,7 @@ class Sharing(Driver):
         alter_configs(self, 1, (name, 0, value), kind=GROUP, name="g")
 
     def beat(self, member: str, epoch: int, group: str = "g") -> Any:
-        answer = self.ask(
-            wire.SHARE_GROUP_HEARTBEAT,
-            1,
-            group_id=group,
-            member_id=member,
-            member_epoch=epoch,
-            rack_id=None,
-            subscribed_topic_names=("orders",),
-        )
+        answer = self.ask(wire.SHARE_GROUP_HEARTBEAT, 1, **share_beat(group, member, epoch, "orders"))
         self.advance(0)  # the broker asks for the share partitions behind the answer
         return answer
 
@@ -80,10 +72,7 @@ class Sharing(Driver):
             "max_bytes": 1_000_000,
             "max_records": 500,
             "batch_size": 500,
-            "share_acquire_mode": 0,
-            "is_renew_ack": False,
             "topics": self.partitions(acks, *numbers) if at <= 0 or acks else (),
-            "forgotten_topics_data": (),
         }
         return self.send(wire.SHARE_FETCH, 2, **(values | more))
 
@@ -107,7 +96,6 @@ class Sharing(Driver):
             group_id="g",
             member_id=member,
             share_session_epoch=at,
-            is_renew_ack=False,
             topics=self.partitions(acks, 0),
         )
 

@@ -9,8 +9,9 @@ import pytest
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
 from tests.broker import wire
+from tests.broker.asking import consumer_join
 from tests.broker.driver import Driver
-from tests.broker.wire import CONSUMER_GROUP_DESCRIBE, CONSUMER_GROUP_HEARTBEAT, milliseconds
+from tests.broker.wire import CONSUMER_GROUP_DESCRIBE, CONSUMER_GROUP_HEARTBEAT
 
 LATENCY_MS = 40
 
@@ -26,16 +27,7 @@ def driver() -> Driver:
 
 
 def _send_join(driver: Driver, member: str) -> int:
-    return driver.send(
-        CONSUMER_GROUP_HEARTBEAT,
-        1,
-        group_id="g",
-        member_id=member,
-        member_epoch=0,
-        rebalance_timeout=milliseconds(30_000),
-        subscribed_topic_names=("t",),
-        topic_partitions=(),
-    )
+    return driver.send(CONSUMER_GROUP_HEARTBEAT, 1, **consumer_join("g", member, "t"))
 
 
 def _described(driver: Driver) -> Any:
@@ -64,22 +56,9 @@ def test_a_committed_offset_is_seen_when_it_is_written(driver: Driver) -> None:
     joined = _send_join(driver, "a")
     driver.advance(LATENCY_MS)
     assert joined in driver.answers
-    partition = {
-        "partition_index": 0,
-        "committed_offset": 7,
-        "committed_leader_epoch": -1,
-        "committed_metadata": None,
-    }
-    topic = {"name": "t", "partitions": (partition,)}
-    commit = driver.send(
-        wire.OFFSET_COMMIT,
-        9,
-        group_id="g",
-        generation_id_or_member_epoch=2,
-        member_id="a",
-        group_instance_id=None,
-        topics=(topic,),
-    )
+    topic = {"name": "t", "partitions": ({"partition_index": 0, "committed_offset": 7},)}
+    own: dict[str, Any] = {"group_id": "g", "generation_id_or_member_epoch": 2, "member_id": "a"}
+    commit = driver.send(wire.OFFSET_COMMIT, 9, topics=(topic,), **own)
     driver.advance(LATENCY_MS - 1)
     assert commit not in driver.answers
     assert _committed(driver) == -1

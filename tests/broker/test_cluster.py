@@ -45,18 +45,6 @@ def test_groups_are_spread_by_kafkas_partition_of_the_offsets_topic() -> None:
     assert {groups.node_of(f"group-{number}") for number in range(20)} == {1, 2, 3}
 
 
-@pytest.mark.parametrize(
-    ("setting", "key_type"),
-    [("offsets.topic.num.partitions", 0), ("transaction.state.log.num.partitions", 1)],
-)
-def test_the_internal_topics_have_as_many_partitions_as_they_are_set_to(setting: str, key_type: int) -> None:
-    driver = Driver({setting: "4"}, {}, brokers=3)
-    for kind in (0, 1):
-        partitions = 4 if kind == key_type else 50
-        (found,) = driver.ask(wire.FIND_COORDINATOR, 4, key_type=kind, coordinator_keys=("g",)).coordinators
-        assert found.node_id == 1 + 103 % partitions % 3
-
-
 def test_a_groups_coordinator_moves_without_transactional_ids(three: Driver) -> None:
     def found(key_type: int) -> int:
         answer = three.ask(wire.FIND_COORDINATOR, 4, key_type=key_type, coordinator_keys=("g",))

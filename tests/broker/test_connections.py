@@ -14,7 +14,7 @@ from groupstorm.broker.embedded import EmbeddedBroker
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.conftest import INITIAL_DELAY_MS
-from tests.broker.wire import DEADLINE_S, RawClient, framed, milliseconds, request
+from tests.broker.wire import RawClient, framed, milliseconds, request
 from tests.waiting import wait_until
 
 
@@ -162,7 +162,6 @@ def produce(acks: int, partition: int = 0, correlation_id: int = 1) -> bytes:
             wire.PRODUCE,
             8,
             correlation_id,
-            transactional_id=None,
             acks=acks,
             timeout=milliseconds(1000),
             topic_data=(topic,),
@@ -223,27 +222,3 @@ def test_idle_connections_are_closed_and_those_that_wait_are_not() -> None:
             assert idle.is_closed_by_server()
             broker.move_coordinator("g")
             assert parked.answer(wire.JOIN_GROUP, 3).error_code == Error.NOT_COORDINATOR
-
-
-@pytest.mark.slow
-def test_a_reader_that_stops_costs_one_answer_of_memory_and_nobody_else_anything() -> None:
-    # each answer is some 60 kB: unread, one of them waits in the process and the others are not made
-    with EmbeddedBroker({}, {"wide": 2000}) as broker, RawClient((broker.host, broker.port)) as client:
-        for number in range(120):
-            client.send(framed(request(wire.METADATA, 1, number, topics=None)))
-        waiting = waiting_bytes(broker)
-        assert is_serving(broker)
-        assert waiting < 500_000
-        for number in range(120):
-            assert client.answer(wire.METADATA, 1, number).topics
-
-
-def waiting_bytes(broker: EmbeddedBroker) -> int:
-    """The number of bytes that the broker holds for its clients, once it stays the same."""
-    before, now = -1, 0
-    deadline_s = time.monotonic() + DEADLINE_S
-    while now != before:
-        assert time.monotonic() < deadline_s, "the number changes all the time"
-        time.sleep(0.1)
-        before, now = now, broker.call(broker.unsent_bytes)
-    return now

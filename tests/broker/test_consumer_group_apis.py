@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from groupstorm.coordinator.errors import Error
-from tests.broker.asking import create_partitions, delete_topics, topic_id
+from tests.broker.asking import consumer_join, create_partitions, delete_topics, topic_id
 from tests.broker.driver import Driver
-from tests.broker.wire import CONSUMER_GROUP_DESCRIBE, CONSUMER_GROUP_HEARTBEAT, milliseconds
+from tests.broker.wire import CONSUMER_GROUP_DESCRIBE, CONSUMER_GROUP_HEARTBEAT
 
 OPTIONS = {"group.consumer.assignment.interval.ms": "0"}
 #: Resource type of groups (ConfigResource.Type).
@@ -26,8 +26,7 @@ class Members(Driver):
         return self.ask(CONSUMER_GROUP_HEARTBEAT, version, **fields)
 
     def join(self, member: str, version: int = 1, **values: Any) -> Any:
-        joins = {"rebalance_timeout": milliseconds(30_000), "topic_partitions": ()}
-        return self.beat(member, 0, version, **(joins | {"subscribed_topic_names": ("t",)} | values))
+        return self.ask(CONSUMER_GROUP_HEARTBEAT, version, **(consumer_join("g", member, "t") | values))
 
     def assigned(self, answer: Any) -> dict[str, list[int]]:
         """The answer's partitions by topic name."""

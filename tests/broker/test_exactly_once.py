@@ -5,8 +5,6 @@ A restart goes on from the journal, from a journal that was written anew, or fro
 
 from __future__ import annotations
 
-import signal
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,6 @@ from tests.broker.asking import alter_configs, delete_records, fetch, list_offse
 from tests.broker.driver import Driver
 from tests.broker.kills.requests import read
 from tests.broker.test_checkpoint import NOW_MS, OnDisk
-from tests.broker.test_serve import DEADLINE_S, serving
 from tests.broker.transactional import TransactionalProducer
 
 TRANSACTIONAL = 0x10
@@ -348,81 +345,3 @@ def test_segments_go_on(driver: Durable, restart: Callable[[Durable], Durable]) 
     write(third, b"4")
     third.advance(20_000)
     assert committed(third) == [b"2", b"3", b"4"]
-
-
-# real clients
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-def test_confluent_kafka_reads_committed_records_once_after_compaction_and_a_restart(
-    tmp_path: Path, how: signal.Signals
-) -> None:
-    """A pass cleans the first segment; aborted records and an open transaction are behind it. The broker that
-    begins again hides them from a consumer, and aborts what was open for the producer's next life."""
-    kafka = pytest.importorskip("confluent_kafka", reason="pip install confluent-kafka (extra `kafka`)")
-    admin = pytest.importorskip("confluent_kafka.admin")
-    arguments = ("--data", str(tmp_path / "data"), "--set", "log.cleaner.backoff.ms=20")
-    now_ms = time.time_ns() // 1_000_000
-
-    def transaction(producer: Any, value: bytes, end: str) -> None:
-        producer.begin_transaction()
-        producer.produce("prices", value, key=b"k", partition=0, timestamp=now_ms)
-        producer.flush(DEADLINE_S)
-        if end != "open":
-            getattr(producer, f"{end}_transaction")(DEADLINE_S)
-
-    def transactional(servers: str) -> Any:
-        producer = kafka.Producer({"bootstrap.servers": servers, "transactional.id": "t"})
-        producer.init_transactions(DEADLINE_S)
-        return producer
-
-    with serving(*arguments) as (process, address):
-        servers = "{}:{}".format(*address)
-        administrator = admin.AdminClient({"bootstrap.servers": servers})
-        topic = admin.NewTopic("prices", num_partitions=1, replication_factor=1, config=COMPACTED)
-        administrator.create_topics([topic])["prices"].result(DEADLINE_S)
-        idempotent = kafka.Producer({"bootstrap.servers": servers, "enable.idempotence": True})
-        for value in (b"1", b"2"):
-            idempotent.produce("prices", value, key=b"k", partition=0, timestamp=now_ms - 60_000)
-        assert idempotent.flush(DEADLINE_S) == 0
-        producer = transactional(servers)
-        for value, end in ((b"aborted", "abort"), (b"3", "commit"), (b"open", "open")):
-            transaction(producer, value, end)
-        deadline_s = time.monotonic() + DEADLINE_S
-        while (values := consumed(kafka, servers)) != [b"2", b"3"]:
-            assert time.monotonic() < deadline_s, f"{values}: the first segment was not compacted"
-        process.send_signal(how)
-        process.wait(timeout=DEADLINE_S)
-    with serving(*arguments) as (_, address):
-        servers = "{}:{}".format(*address)
-        assert consumed(kafka, servers) == [b"2", b"3"]
-        transaction(transactional(servers), b"4", "commit")
-        values = consumed(kafka, servers)  # passes go on behind the open transaction
-        assert values[-1] == b"4"
-        assert set(values) <= {b"2", b"3", b"4"}
-
-
-def consumed(kafka: Any, servers: str) -> list[bytes]:
-    """The values that a consumer of committed records gets from the beginning to the last stable offset."""
-    consumer = kafka.Consumer(
-        {
-            "bootstrap.servers": servers,
-            "group.id": "g",
-            "enable.auto.commit": False,
-            "enable.partition.eof": True,
-            "isolation.level": "read_committed",
-        }
-    )
-    consumer.assign([kafka.TopicPartition("prices", 0, 0)])
-    values: list[bytes] = []
-    deadline_s = time.monotonic() + DEADLINE_S
-    while time.monotonic() < deadline_s:
-        for message in consumer.consume(100, timeout=0.1):
-            if message.error() is None:
-                values.append(message.value())
-            else:
-                assert message.error().code() == kafka.KafkaError._PARTITION_EOF, message.error()
-                consumer.close()
-                return values
-    raise AssertionError(f"no end of the partition within {DEADLINE_S} s, after {values}")

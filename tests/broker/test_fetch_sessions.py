@@ -45,14 +45,12 @@ class Consumer:
                 "partition": partition,
                 "fetch_offset": offset,
                 "partition_max_bytes": 1_000_000,
-                "current_leader_epoch": -1,
             }
             for partition, offset in offsets.items()
         )
         topics = ({"partitions": partitions, **named},)
         forgotten = ({"partitions": forget, **named},)
         fields = {
-            "replica_id": -1,
             "max_wait": milliseconds(0),
             "min_bytes": 1,
             "max_bytes": 1_000_000,

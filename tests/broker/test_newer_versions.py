@@ -57,7 +57,6 @@ def test_an_unknown_topic_id_and_an_unknown_partition_are_refused(driver: Driver
         producer_epoch=producer.epoch,
         generation_id=-1,
         member_id="",
-        group_instance_id=None,
         topics=(commit_of(TOPIC, 0), commit_of(known.topic_id, 9), commit_of(known.topic_id, 0)),
     )
     assert [(one.topic_id, one.partitions[0].error_code) for one in answer.topics] == [

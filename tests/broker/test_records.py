@@ -14,7 +14,7 @@ from tests.broker import wire
 from tests.broker.asking import fetch, fetch_fields, list_offsets, produce, versions
 from tests.broker.driver import Driver
 from tests.broker.frames.harness import cpu_limit
-from tests.broker.frames.requests import packed_by_gzip
+from tests.broker.frames.requests import compressed
 
 
 @pytest.mark.parametrize("version", versions(wire.PRODUCE))
@@ -184,7 +184,7 @@ def test_offsets_of_unknown_partitions(driver: Driver) -> None:
 @pytest.mark.parametrize("unpacked", [bytes(32 * 1024 * 1024), wire.batch([b"a"])[61:]])
 def test_a_batch_that_announces_more_records_than_it_has_is_not_searched(unpacked: bytes) -> None:
     """32 MB of zeros would be as many empty records: half a minute of CPU."""
-    batch = packed_by_gzip(wire.batch([b"a"], count=2**31 - 1), unpacked)
+    batch = compressed(wire.batch([b"a"], count=2**31 - 1), records=unpacked)
     with cpu_limit():
         assert first_record_since(batch, 1_800_000_000_000, 0) == Stamp(1_700_000_000_000, 0)
         assert record_of_max_timestamp(batch) == 0

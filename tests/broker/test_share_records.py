@@ -21,19 +21,6 @@ def sharing() -> Sharing:
     return Sharing()
 
 
-def test_members_share_the_records_of_a_partition(sharing: Sharing) -> None:
-    sharing.produce(b"0", b"1", b"2", b"3")
-    answer = sharing.answer("a", max_records=2)
-    assert acquired(answer) == [(0, 1, 1)]
-    assert answer.acquisition_lock_timeout == wire.milliseconds(LOCK_MS)
-    records = b"".join(one.records for one in answer.responses[0].partitions)
-    assert records == b"".join(sharing.log().read(0, 10**6, True)[:2])
-    assert sharing.fetch("b") == [(2, 3, 1)]
-    assert sharing.acknowledge("a", (0, 0, ACCEPT), (1, 1, RELEASE)) == Error.NONE
-    assert sharing.fetch("b", (2, 3, ACCEPT)) == [(1, 1, 2)]
-    assert sharing.acknowledge("a", (1, 1, ACCEPT)) == Error.INVALID_RECORD_STATE
-
-
 def test_a_fetch_waits_until_there_are_records(sharing: Sharing) -> None:
     waiting = sharing.send_fetch("a", wait_ms=500)
     sharing.advance(499)
@@ -67,16 +54,6 @@ def test_a_fetch_gets_what_another_member_releases_or_keeps_too_long(sharing: Sh
     assert acquired(sharing.answers[waiting]) == [(1, 1, 2)]
 
 
-def test_renewal_keeps_a_record_longer(sharing: Sharing) -> None:
-    sharing.produce(b"0")
-    assert sharing.fetch("a") == [(0, 0, 1)]
-    sharing.advance(LOCK_MS - 1)
-    nothing = {"max_bytes": 0, "min_bytes": 0, "max_records": 0}
-    assert sharing.fetch("a", (0, 0, RENEW), is_renew_ack=True, **nothing) == []
-    sharing.advance(LOCK_MS - 1)
-    assert sharing.acknowledge("a", (0, 0, ACCEPT)) == Error.NONE
-
-
 def test_what_a_client_holds_is_released_as_its_connection_ends(sharing: Sharing) -> None:
     sharing.produce(b"0")
     connection = sharing.send_fetch("a")
@@ -84,20 +61,6 @@ def test_what_a_client_holds_is_released_as_its_connection_ends(sharing: Sharing
     sharing.hang_up(connection)
     assert acquired(sharing.answers[waiting]) == [(0, 0, 2)]
     assert sharing.acknowledge("a", (0, 0, ACCEPT)) == Error.SHARE_SESSION_NOT_FOUND
-
-
-def test_sessions_have_epochs(sharing: Sharing) -> None:
-    errors = [sharing.answer("a", epoch=epoch).error_code for epoch in (1, 0, 2, 1, -1, 2)]
-    assert errors == [
-        Error.SHARE_SESSION_NOT_FOUND,
-        Error.NONE,
-        Error.INVALID_SHARE_SESSION_EPOCH,
-        Error.NONE,
-        Error.NONE,
-        Error.SHARE_SESSION_NOT_FOUND,
-    ]
-    assert sharing.answer("x" * 37, epoch=0).error_code == Error.INVALID_REQUEST
-    assert sharing.answer("a", epoch=0, group_id=None).error_code == Error.INVALID_REQUEST
 
 
 def test_a_group_takes_no_aborted_records_if_it_says_so(sharing: Sharing) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
-from tests.broker.asking import alter_configs, create_partitions, describe_configs
+from tests.broker.asking import alter_configs, create_partitions
 from tests.broker.driver import PEER, Driver
 from tests.broker.streams_members import streams_beat, streams_join, subtopology, topic, topology
 from tests.broker.wire import STREAMS_GROUP_DESCRIBE, STREAMS_GROUP_HEARTBEAT
@@ -52,16 +52,6 @@ def tasks(answer: Any) -> dict[str, list[int]] | None:
     if answer.active_tasks is None:
         return None
     return {one.subtopology_id: list(one.partitions) for one in answer.active_tasks}
-
-
-def test_the_changelog_is_made_behind_the_first_answer(members: Members) -> None:
-    first = members.join("a")
-    assert [one.status_detail for one in first.status] == [MISSING]
-    assert (first.member_epoch, tasks(first)) == (2, {})
-    second = members.beat("a", 2)
-    assert (second.member_epoch, second.status, tasks(second)) == (3, (), {"0": [0, 1]})
-    shown = {one.name: one.value for one in describe_configs(members, 4, TOPIC, CHANGELOG).configs}
-    assert shown["cleanup.policy"] == "compact"
 
 
 def test_a_topic_that_cannot_be_made_is_left_alone_for_two_intervals(members: Members) -> None:

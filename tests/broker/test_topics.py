@@ -72,12 +72,6 @@ def test_topics_may_be_asked_for_by_id_from_version_12_on(driver: Driver) -> Non
     assert metadata(driver, 10, ids=(topic_id(driver),))[0].error_code == Error.INVALID_REQUEST
 
 
-def test_metadata_follows_what_is_created(driver: Driver) -> None:
-    assert len(driver.ask(wire.METADATA, 9, topics=None).topics) == 1
-    create(driver, 5, "second")
-    assert len(driver.ask(wire.METADATA, 9, topics=None).topics) == 2
-
-
 def test_metadata_names_the_advertised_listeners() -> None:
     driver = Driver(
         {"advertised.listeners": "PLAINTEXT://kafka.test:19092", "node.id": "7", "broker.rack": "r1"}

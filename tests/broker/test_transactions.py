@@ -9,6 +9,7 @@ import pytest
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.asking import (
+    commit,
     delete_topics,
     fetch_fields,
     list_offsets,
@@ -59,8 +60,8 @@ def test_only_aborted_transactions_with_records_among_the_fetched_ones_are_named
     """LogSegment.collectAbortedTxns. A consumer drops the records of a named transaction's producer up to the
     next abort marker: naming one that ended before hides what the producer has committed since."""
     producer = TransactionalProducer(driver)
-    for commit in (False, True, False):  # offsets 0 and 1, 2 and 3, 4 and 5: a record, its marker
-        assert (producer.add(), producer.produce(), producer.end(commit=commit)) == (Error.NONE,) * 3
+    for is_commit in (False, True, False):  # offsets 0 and 1, 2 and 3, 4 and 5: a record, its marker
+        assert (producer.add(), producer.produce(), producer.end(commit=is_commit)) == (Error.NONE,) * 3
     first, last = (producer.producer_id, 0), (producer.producer_id, 4)
     assert aborted(driver, 0) == [first, last]
     assert aborted(driver, 1) == [first, last], "its marker is among the fetched records"
@@ -112,6 +113,13 @@ def test_offsets_that_are_refused(driver: Driver) -> None:
     assert producer.commit_offset(generation_id=3, member_id="m") is Error.ILLEGAL_GENERATION
     producer.epoch += 1
     assert producer.commit_offset() is Error.INVALID_PRODUCER_EPOCH
+
+
+def test_an_unknown_partition_is_refused_before_the_coordinator_is_asked(driver: Driver) -> None:
+    """Also outside of transactions: the coordinator would refuse the generation."""
+    fields: dict[str, Any] = {"generation_id_or_member_epoch": 5, "member_id": "m"}
+    assert commit(driver, 8, 0, **fields) == [(0, Error.ILLEGAL_GENERATION)]
+    assert commit(driver, 8, 9, **fields) == [(9, Error.UNKNOWN_TOPIC_OR_PARTITION)]
 
 
 def test_a_second_producer_of_the_same_id_fences_the_first(driver: Driver) -> None:

@@ -22,7 +22,16 @@ from groupstorm.protocol.codec import (
 )
 from groupstorm.turns import at_once
 from tests.broker import wire
-from tests.broker.asking import alter_configs, create, join, metadata, produce, topic_id
+from tests.broker.asking import (
+    alter_configs,
+    consumer_join,
+    create,
+    join,
+    metadata,
+    produce,
+    share_beat,
+    topic_id,
+)
 from tests.broker.driver import Driver
 from tests.broker.long_requests import FIND_COORDINATOR_KEYS, LONG, MANY, send_long
 from tests.broker.random_messages import random_message
@@ -98,18 +107,11 @@ def test_a_topic_is_deleted_between_two_turns_of_a_request_about_it() -> None:
 def test_a_share_fetch_of_many_partitions_that_waited_is_answered_in_turns(wakes: str) -> None:
     driver = Driver({}, {"orders": MANY})
     alter_configs(driver, 1, ("share.auto.offset.reset", 0, "earliest"), kind=GROUP, name="g")
-    who = {"group_id": "g", "member_id": "a"}
-    driver.ask(
-        wire.SHARE_GROUP_HEARTBEAT,
-        1,
-        **who,
-        member_epoch=0,
-        rack_id=None,
-        subscribed_topic_names=("orders",),
-    )
+    driver.ask(wire.SHARE_GROUP_HEARTBEAT, 1, **share_beat("g", "a", 0, "orders"))
     listed = tuple({"partition_index": number, "acknowledgement_batches": ()} for number in range(MANY))
     topics = ({"topic_id": topic_id(driver), "partitions": listed},)
     limits = {"min_bytes": 1, "max_bytes": 1_000_000, "max_records": 100, "batch_size": 100}
+    who = {"group_id": "g", "member_id": "a"}
     fields = who | limits | {"topics": topics, "share_session_epoch": 0, "forgotten_topics_data": ()}
     waits = driver.send(78, 2, **fields, max_wait=milliseconds(1_000))
     driver.advance(0)
@@ -225,7 +227,7 @@ def test_many_names_of_a_subscription_are_looked_at_in_turns(count: int, is_at_o
     """The request is short enough to be decoded in one turn."""
     driver = Driver()
     names = tuple(f"name-{number}" for number in range(count))
-    connection = driver.send(wire.CONSUMER_GROUP_HEARTBEAT, 1, **_subscription(None, names))
+    connection = driver.send(wire.CONSUMER_GROUP_HEARTBEAT, 1, **consumer_join("g", "a", *names))
     assert (connection in driver.answers) is is_at_once
     driver.advance(0)
     assert driver.answers[connection].error_code == Error.NONE
@@ -235,22 +237,8 @@ def test_many_names_of_a_subscription_are_looked_at_in_turns(count: int, is_at_o
 
 
 def _heartbeat(driver: Driver, regex: str) -> Any:
-    return driver.ask(wire.CONSUMER_GROUP_HEARTBEAT, 1, **_subscription(regex))
-
-
-def _subscription(regex: str | None, names: tuple[str, ...] = ()) -> dict[str, Any]:
-    return {
-        "group_id": "g",
-        "member_id": "AAAAAAAAAAAAAAAAAAAAAQ",
-        "member_epoch": 0,
-        "rebalance_timeout": milliseconds(60_000),
-        "instance_id": None,
-        "rack_id": None,
-        "server_assignor": None,
-        "subscribed_topic_names": names,
-        "subscribed_topic_regex": regex,
-        "topic_partitions": (),
-    }
+    joins = consumer_join("g", "a", subscribed_topic_names=(), subscribed_topic_regex=regex)
+    return driver.ask(wire.CONSUMER_GROUP_HEARTBEAT, 1, **joins)
 
 
 def test_other_requests_are_served_while_a_regular_expression_is_resolved() -> None:
@@ -290,33 +278,16 @@ def test_an_expression_with_too_large_a_program_is_refused() -> None:
 # groups
 
 
+def _names(topics: int) -> tuple[str, ...]:
+    return tuple(f"topic-{number}" for number in range(topics))
+
+
 def _beat(driver: Driver, member: str, topics: int, group: str = "g") -> int:
-    return driver.send(
-        wire.CONSUMER_GROUP_HEARTBEAT,
-        1,
-        group_id=group,
-        member_id=member,
-        member_epoch=0,
-        instance_id=None,
-        rack_id=None,
-        rebalance_timeout=milliseconds(60_000),
-        subscribed_topic_names=tuple(f"topic-{number}" for number in range(topics)),
-        subscribed_topic_regex=None,
-        server_assignor=None,
-        topic_partitions=(),
-    )
+    return driver.send(wire.CONSUMER_GROUP_HEARTBEAT, 1, **consumer_join(group, member, *_names(topics)))
 
 
 def _share_beat(driver: Driver, member: str, topics: int, group: str = "g") -> int:
-    return driver.send(
-        wire.SHARE_GROUP_HEARTBEAT,
-        1,
-        group_id=group,
-        member_id=member,
-        member_epoch=0,
-        rack_id=None,
-        subscribed_topic_names=tuple(f"topic-{number}" for number in range(topics)),
-    )
+    return driver.send(wire.SHARE_GROUP_HEARTBEAT, 1, **share_beat(group, member, 0, *_names(topics)))
 
 
 def _streams_beat(driver: Driver, member: str, topics: int, group: str = "g") -> int:

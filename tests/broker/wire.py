@@ -8,7 +8,6 @@ import select
 import socket
 import ssl
 import struct
-import sys
 import uuid
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -42,11 +41,6 @@ DESCRIBE_PRODUCERS, DESCRIBE_TRANSACTIONS, LIST_TRANSACTIONS = 61, 65, 66
 
 
 _shapes = functools.cache(shapes_of)
-
-
-def structure(api_key: int, version: int, kind: str, /, **values: Any) -> Any:
-    """A structure of a request."""
-    return message(getattr(sys.modules[request_type(api_key, version).__module__], kind), values)
 
 
 def message(kind: Any, values: Mapping[str, Any], ids: Mapping[str, uuid.UUID] | None = None) -> Any:

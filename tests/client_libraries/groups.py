@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Protocol, TypeVar
 
 from tests.client_libraries.conftest import PARTITIONS
 from tests.client_libraries.members import Member
@@ -12,8 +13,15 @@ ALL_PARTITIONS = frozenset(range(PARTITIONS))
 COOPERATIVE = "cooperative-sticky"
 
 
+class _Stopped(Protocol):
+    def stop(self) -> None: ...
+
+
+_M = TypeVar("_M", bound=_Stopped)
+
+
 @contextmanager
-def stopping(members: list[Member]) -> Iterator[list[Member]]:
+def stopping(members: list[_M]) -> Iterator[list[_M]]:
     """Stops the members of the list at the end, also if the test fails."""
     try:
         yield members

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import importlib
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -25,52 +26,52 @@ class Access(NamedTuple):
     shows_certificate: bool = False
 
 
-def _kafka_python_options(access: Access, address: str) -> dict[str, Any]:
+def _sasl_options(access: Access, address: str) -> dict[str, Any]:
+    """As kafka-python, aiokafka and CooperativeConsumer call them."""
     options: dict[str, Any] = {"bootstrap_servers": address, "security_protocol": access.protocol}
+    if not access.mechanism:
+        return options
+    named = {"sasl_mechanism": access.mechanism, "sasl_plain_username": access.username}
+    return options | named | {"sasl_plain_password": access.password}
+
+
+def _kafka_python_options(access: Access, address: str) -> dict[str, Any]:
+    options = _sasl_options(access, address)
     if access.certificates is not None:
         options["ssl_cafile"] = str(access.certificates.authority)
     if access.certificates is not None and access.shows_certificate:
         options["ssl_certfile"] = str(access.certificates.client)
         options["ssl_keyfile"] = str(access.certificates.client_key)
-    return options | _sasl_options(access)
+    return options
 
 
-def _sasl_options(access: Access) -> dict[str, Any]:
-    """As kafka-python, aiokafka and CooperativeConsumer call them."""
-    if not access.mechanism:
-        return {}
-    named = {"sasl_mechanism": access.mechanism, "sasl_plain_username": access.username}
-    return named | {"sasl_plain_password": access.password}
+def kafka_python_produce(address: str, access: Access) -> None:
+    from kafka import KafkaProducer
 
-
-def kafka_python(address: str, access: Access) -> bytes:
-    from kafka import KafkaConsumer, KafkaProducer
-
-    options = _kafka_python_options(access, address)
-    producer = KafkaProducer(**options)
-    producer.send(TOPIC, VALUE).get(timeout=DEADLINE_S)
-    producer.close()
-    consumer = KafkaConsumer(
-        TOPIC, group_id=GROUP, auto_offset_reset="earliest", enable_auto_commit=False, **options
-    )
+    producer = KafkaProducer(**_kafka_python_options(access, address))
     try:
-        return _first(lambda: [one.value for read in consumer.poll(500).values() for one in read], consumer)
+        producer.send(TOPIC, VALUE).get(timeout=DEADLINE_S)
+    finally:
+        producer.close(timeout=1)
+
+
+def kafka_python_consume(address: str, access: Access) -> bytes:
+    from kafka import KafkaConsumer
+
+    own = {"group_id": GROUP, "auto_offset_reset": "earliest", "enable_auto_commit": False}
+    consumer = KafkaConsumer(TOPIC, **own, **_kafka_python_options(access, address))
+    deadline_s = time.monotonic() + DEADLINE_S
+    try:
+        while time.monotonic() < deadline_s:
+            for read in consumer.poll(500).values():
+                consumer.commit()
+                return bytes(read[0].value)
     finally:
         consumer.close(autocommit=False)
+    raise TimeoutError("neither a record nor an error")
 
 
-def _first(poll: Callable[[], list[bytes]], consumer: Any) -> bytes:
-    deadline_s = time.monotonic() + DEADLINE_S
-    while time.monotonic() < deadline_s:
-        for value in poll():
-            consumer.commit()
-            return value
-    raise TimeoutError("nothing was read")
-
-
-def confluent_kafka(address: str, access: Access) -> bytes:
-    from confluent_kafka import Consumer, Producer
-
+def confluent_options(address: str, access: Access) -> dict[str, Any]:
     options: dict[str, Any] = {"bootstrap.servers": address, "security.protocol": access.protocol}
     if access.certificates is not None:
         options["ssl.ca.location"] = str(access.certificates.authority)
@@ -80,16 +81,31 @@ def confluent_kafka(address: str, access: Access) -> bytes:
     if access.mechanism:
         options["sasl.mechanisms"] = access.mechanism
         options |= {"sasl.username": access.username, "sasl.password": access.password}
-    producer = Producer(options)
-    producer.produce(TOPIC, VALUE)
+    return options
+
+
+def confluent_produce(address: str, access: Access) -> None:
+    from confluent_kafka import KafkaException, Producer
+
+    reports: list[Any] = []
+    producer = Producer(confluent_options(address, access))
+    producer.produce(TOPIC, VALUE, on_delivery=lambda error, _message: reports.append(error))
     assert producer.flush(DEADLINE_S) == 0
+    if reports[0] is not None:
+        raise KafkaException(reports[0])
+
+
+def confluent_consume(address: str, access: Access) -> bytes:
+    from confluent_kafka import Consumer, KafkaException
+
     own = {"group.id": GROUP, "auto.offset.reset": "earliest", "enable.auto.commit": False}
-    consumer = Consumer(options | own)
+    consumer = Consumer(confluent_options(address, access) | own)
     consumer.subscribe([TOPIC])
     try:
         record = consumer.poll(DEADLINE_S)
         assert record is not None
-        assert record.error() is None, record.error()
+        if record.error() is not None:
+            raise KafkaException(record.error())
         consumer.commit(message=record, asynchronous=False)
         return bytes(record.value())
     finally:
@@ -97,26 +113,37 @@ def confluent_kafka(address: str, access: Access) -> bytes:
 
 
 def _asyncio_options(access: Access, address: str) -> dict[str, Any]:
-    options: dict[str, Any] = {"bootstrap_servers": address, "security_protocol": access.protocol}
+    options = _sasl_options(access, address)
     if access.certificates is not None:
         options["ssl_context"] = access.certificates.client_context(access.shows_certificate)
-    return options | _sasl_options(access)
+    return options
 
 
-def aiokafka(address: str, access: Access) -> bytes:
-    from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+def aiokafka_produce(address: str, access: Access) -> None:
+    from aiokafka import AIOKafkaProducer
+
+    async def run() -> None:
+        async with AIOKafkaProducer(**_asyncio_options(access, address)) as producer:
+            await producer.send_and_wait(TOPIC, VALUE)
+
+    asyncio.run(asyncio.wait_for(run(), DEADLINE_S))
+
+
+def aiokafka_consume(address: str, access: Access) -> bytes:
+    from aiokafka import AIOKafkaConsumer
 
     async def run() -> bytes:
-        options = _asyncio_options(access, address)
-        async with AIOKafkaProducer(**options) as producer:
-            await producer.send_and_wait(TOPIC, VALUE)
         own = {"group_id": GROUP, "auto_offset_reset": "earliest", "enable_auto_commit": False}
-        async with AIOKafkaConsumer(TOPIC, **own, **options) as consumer:
-            record = await asyncio.wait_for(consumer.getone(), DEADLINE_S)
+        consumer = AIOKafkaConsumer(TOPIC, **own, **_asyncio_options(access, address))
+        try:
+            await consumer.start()
+            record = await consumer.getone()
             await consumer.commit()
             return bytes(record.value)
+        finally:
+            await consumer.stop()
 
-    return asyncio.run(run())
+    return asyncio.run(asyncio.wait_for(run(), DEADLINE_S))
 
 
 def cooperative_consumer(address: str, access: Access) -> bytes:
@@ -140,9 +167,38 @@ def cooperative_consumer(address: str, access: Access) -> bytes:
     return asyncio.run(run())
 
 
-#: Library -> what one client does; gives the value that it has read.
-CLIENTS: Mapping[str, Callable[[str, Access], bytes]] = {
-    "aiokafka": aiokafka,
-    "confluent-kafka": confluent_kafka,
-    "kafka-python": kafka_python,
+#: Library -> produces one record.
+PRODUCING: Mapping[str, Callable[[str, Access], None]] = {
+    "aiokafka": aiokafka_produce,
+    "confluent-kafka": confluent_produce,
+    "kafka-python": kafka_python_produce,
 }
+#: Library -> consumes one record as a member of a group, commits it and gives its value.
+CONSUMING: Mapping[str, Callable[[str, Access], bytes]] = {
+    "aiokafka": aiokafka_consume,
+    "confluent-kafka": confluent_consume,
+    "kafka-python": kafka_python_consume,
+}
+#: Library -> the class of its errors.
+_ERRORS = {
+    "aiokafka": ("aiokafka.errors", "KafkaError"),
+    "confluent-kafka": ("confluent_kafka", "KafkaException"),
+    "kafka-python": ("kafka.errors", "KafkaError"),
+}
+
+
+def round_trip(library: str, address: str, access: Access) -> bytes:
+    """Produce and consume; the value that was read."""
+    PRODUCING[library](address, access)
+    return CONSUMING[library](address, access)
+
+
+def error_of(library: str, act: Callable[[str, Access], object], address: str, access: Access) -> str:
+    """The name that the library gives the error of ``act``; "" if there is none."""
+    module, name = _ERRORS[library]
+    kind: type[Exception] = getattr(importlib.import_module(module), name)
+    try:
+        act(address, access)
+    except kind as problem:
+        return problem.args[0].name() if name == "KafkaException" else type(problem).__name__
+    return ""

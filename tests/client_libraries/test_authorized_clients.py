@@ -12,14 +12,16 @@ from groupstorm.broker.embedded import EmbeddedBroker
 from groupstorm.broker.security.listener import ListenerSecurity
 from groupstorm.broker.security.users import Users
 from tests.broker.authorization.playing import creation
-from tests.broker.wire import ALTER_QUOTAS, CREATE_ACLS, RawClient, structure
-from tests.client_libraries.authorized import CONSUMING, PASSWORD, PRODUCING, USER, confluent_options
+from tests.broker.wire import ALTER_QUOTAS, CREATE_ACLS, RawClient
 from tests.client_libraries.conftest import checked
 from tests.client_libraries.members import GROUP, TOPIC
-from tests.conformance.programs.building import ProgramUnavailable, franz_go_secured, kafka_java
+from tests.client_libraries.secured import CONSUMING, PRODUCING, Access, confluent_options, error_of
+from tests.client_libraries.test_secured_tools import run_tool
+from tests.conformance.programs.building import ProgramUnavailable, franz_go_secured
 from tests.processes import run_process
 
-ADMIN = "admin"
+ADMIN, USER, PASSWORD = "admin", "alice", "secret"
+BOSS, ALICE = (Access("SASL_PLAINTEXT", "SCRAM-SHA-256", name, PASSWORD) for name in (ADMIN, USER))
 OPTIONS = {
     "group.initial.rebalance.delay.ms": "0",
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
@@ -51,32 +53,32 @@ def allow(broker: EmbeddedBroker, *rights: str) -> None:
         assert client.ask(17, 1, mechanism="PLAIN").error_code == 0
         token = f"\0{ADMIN}\0{PASSWORD}".encode()
         assert client.ask(36, 2, auth_bytes=token).error_code == 0
-        acls = tuple(structure(CREATE_ACLS, 3, "AclCreation", **creation(right)) for right in rights)
+        acls = tuple(creation(right) for right in rights)
         results = client.ask(CREATE_ACLS, 3, creations=acls).results
         assert [one.error_code for one in results] == [0] * len(rights)
 
 
 def test_a_producer_learns_that_it_may_not_write(library: str, secured: EmbeddedBroker) -> None:
-    assert PRODUCING[library](secured.address) == TOPIC_DENIED[library]
+    assert error_of(library, PRODUCING[library], secured.address, ALICE) == TOPIC_DENIED[library]
     allow(secured, f"WRITE TOPIC {TOPIC}")
-    assert PRODUCING[library](secured.address) == ""
+    assert error_of(library, PRODUCING[library], secured.address, ALICE) == ""
 
 
 def test_a_consumer_learns_which_right_it_lacks(library: str, secured: EmbeddedBroker) -> None:
     allow(secured, f"WRITE TOPIC {TOPIC}", f"DESCRIBE TOPIC {TOPIC}")
-    assert PRODUCING[library](secured.address) == ""
-    assert CONSUMING[library](secured.address) == GROUP_DENIED[library]
+    assert error_of(library, PRODUCING[library], secured.address, ALICE) == ""
+    assert error_of(library, CONSUMING[library], secured.address, ALICE) == GROUP_DENIED[library]
     allow(secured, f"READ GROUP {GROUP[:3]}*")
-    assert CONSUMING[library](secured.address) == TOPIC_DENIED[library]
+    assert error_of(library, CONSUMING[library], secured.address, ALICE) == TOPIC_DENIED[library]
     allow(secured, f"READ TOPIC {TOPIC}")
-    assert CONSUMING[library](secured.address) == ""
+    assert error_of(library, CONSUMING[library], secured.address, ALICE) == ""
 
 
 def test_librdkafka_administers_acls_and_credentials(secured: EmbeddedBroker) -> None:
     checked("confluent-kafka")
     from confluent_kafka import KafkaException, admin
 
-    boss = admin.AdminClient(confluent_options(secured.address, ADMIN))
+    boss = admin.AdminClient(confluent_options(secured.address, BOSS))
     literal = admin.ResourcePatternType.LITERAL
     allowing = (admin.AclOperation.READ, admin.AclPermissionType.ALLOW)
     rule = admin.AclBinding(admin.ResourceType.TOPIC, TOPIC, literal, f"User:{USER}", "*", *allowing)
@@ -91,7 +93,7 @@ def test_librdkafka_administers_acls_and_credentials(secured: EmbeddedBroker) ->
         admin.AclPermissionType.ANY,
     )
     assert boss.describe_acls(everything).result() == [rule]
-    alice = admin.AdminClient(confluent_options(secured.address))
+    alice = admin.AdminClient(confluent_options(secured.address, ALICE))
     with pytest.raises(KafkaException, match="Request CreateAcls needs ALTER permission"):
         alice.create_acls([rule])[rule].result()
     assert alice.describe_acls(everything).result() == [], "librdkafka does not look at the error"
@@ -99,10 +101,8 @@ def test_librdkafka_administers_acls_and_credentials(secured: EmbeddedBroker) ->
     info = admin.ScramCredentialInfo(admin.ScramMechanism.SCRAM_SHA_256, 8192)
     change = admin.UserScramCredentialUpsertion("bob", info, PASSWORD.encode())
     boss.alter_user_scram_credentials([change])["bob"].result()
-    assert (
-        TOPIC
-        not in admin.AdminClient(confluent_options(secured.address, "bob")).list_topics(timeout=10).topics
-    )
+    bob = admin.AdminClient(confluent_options(secured.address, BOSS._replace(username="bob")))
+    assert TOPIC not in bob.list_topics(timeout=10).topics
     assert TOPIC in boss.list_topics(timeout=10).topics
 
 
@@ -165,53 +165,34 @@ def test_franz_go_waits_as_long_as_it_is_throttled() -> None:
 
 
 def set_quota(broker: EmbeddedBroker, bytes_per_second: float) -> None:
-    entity = structure(ALTER_QUOTAS, 1, "EntityData", entity_type="user", entity_name="ANONYMOUS")
-    op = structure(ALTER_QUOTAS, 1, "OpData", key="producer_byte_rate", value=bytes_per_second)
-    entry = structure(ALTER_QUOTAS, 1, "EntryData", entity=(entity,), ops=(op,))
+    entity = {"entity_type": "user", "entity_name": "ANONYMOUS"}
+    entry = {"entity": (entity,), "ops": ({"key": "producer_byte_rate", "value": bytes_per_second},)}
     with RawClient((broker.host, broker.port)) as client:
         (answer,) = client.ask(ALTER_QUOTAS, 1, entries=(entry,), validate_only=False).entries
         assert answer.error_code == 0
 
 
-def run_tool(broker: EmbeddedBroker, folder: Path, tool: str, *arguments: str) -> str:
-    """The output of one of Kafka's commands, run as the administrator."""
-    try:
-        command = [*kafka_java().command(tool), "--bootstrap-server", broker.address]
-    except ProgramUnavailable as missing:
-        pytest.skip(str(missing))
-    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
-    configuration = folder / "admin.properties"
-    configuration.write_text(
-        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\n"
-        f'sasl.jaas.config={module} required username="{ADMIN}" password="{PASSWORD}";\n'
-    )
-    done = run_process(
-        [*command, "--command-config", str(configuration), *arguments],
-        capture_output=True,
-        text=True,
-        deadline_s=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 @pytest.mark.slow
 def test_kafka_acls_and_kafka_configs(secured: EmbeddedBroker, tmp_path: Path) -> None:
+    def said(tool: str, *arguments: str) -> str:
+        done = run_tool(secured.address, tmp_path, BOSS._replace(mechanism="PLAIN"), tool, *arguments)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
     acls, configs = "org.apache.kafka.tools.AclCommand", "kafka.admin.ConfigCommand"
     added = ("--add", "--allow-principal", f"User:{USER}", "--producer", "--topic", TOPIC)
-    run_tool(secured, tmp_path, acls, *added)
-    listed = run_tool(secured, tmp_path, acls, "--list")
+    said(acls, *added)
+    listed = said(acls, "--list")
     for operation in ("WRITE", "CREATE", "DESCRIBE"):
         assert f"(principal=User:{USER}, host=*, operation={operation}, permissionType=ALLOW)" in listed
     user = ("--entity-type", "users", "--entity-name", "bob")
     scram = "SCRAM-SHA-256=[iterations=8192,password=secret]"
-    run_tool(secured, tmp_path, configs, "--alter", *user, "--add-config", scram)
-    run_tool(secured, tmp_path, configs, "--alter", *user, "--add-config", "producer_byte_rate=1000")
-    described = run_tool(secured, tmp_path, configs, "--describe", *user)
+    said(configs, "--alter", *user, "--add-config", scram)
+    said(configs, "--alter", *user, "--add-config", "producer_byte_rate=1000")
+    described = said(configs, "--describe", *user)
     assert "SCRAM-SHA-256=iterations=8192" in described
     assert "producer_byte_rate=1000.0" in described
     broker = ("--entity-type", "brokers", "--entity-name", "1")
-    run_tool(secured, tmp_path, configs, "--alter", *broker, "--add-config", "message.max.bytes=5000")
-    assert "message.max.bytes=5000" in run_tool(secured, tmp_path, configs, "--describe", *broker)
+    said(configs, "--alter", *broker, "--add-config", "message.max.bytes=5000")
+    assert "message.max.bytes=5000" in said(configs, "--describe", *broker)
     assert secured.closed == []

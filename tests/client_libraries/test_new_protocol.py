@@ -1,5 +1,5 @@
 """confluent-kafka with `group.protocol=consumer` (KIP-848): alone, by regular expression, in one group with
-`CooperativeConsumer`, and in a live group of the classic protocol that it upgrades."""
+`CooperativeConsumer`; and members of the classic protocol whose live group is upgraded."""
 
 from __future__ import annotations
 
@@ -98,17 +98,3 @@ def test_members_of_the_classic_protocol_of_every_library_and_our_new_one(
 def _split(members: Sequence[Member]) -> bool:
     owned = [number for member in members for number in member.owned]
     return sorted(owned) == [0, 1, 2, 3] and all(len(member.owned) == 2 for member in members)
-
-
-def test_a_member_of_the_new_protocol_upgrades_a_live_group_and_leaves_it_as_it_was(
-    broker: EmbeddedBroker,
-) -> None:
-    checked("confluent-kafka")
-    classic = {"partition.assignment.strategy": "cooperative-sticky", "heartbeat.interval.ms": "300"}
-    old = _consumer(broker, TOPIC, **classic)
-    _poll_until(_is_shared, [old])
-    new = _consumer(broker, TOPIC, **{"group.protocol": "consumer"})
-    _poll_until(_is_shared, [old, new])
-    new.close()
-    _poll_until(_is_shared, [old])
-    old.close()

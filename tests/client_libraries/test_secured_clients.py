@@ -15,7 +15,7 @@ from groupstorm.trace.events.coordinator import JoinAnswered
 from tests.certificates import Certificates, make_certificates
 from tests.client_libraries.conftest import checked
 from tests.client_libraries.members import GROUP, TOPIC
-from tests.client_libraries.secured import CLIENTS, VALUE, Access, cooperative_consumer
+from tests.client_libraries.secured import PRODUCING, VALUE, Access, cooperative_consumer, round_trip
 from tests.soaking import one_in
 
 USER, PASSWORD = "alice", "alice's, secret=π"
@@ -62,7 +62,7 @@ def test_produce_join_read_commit_leave(
 ) -> None:
     access = access_by(protocol, mechanism, certificates)
     with listening(access) as broker:
-        assert CLIENTS[library](broker.address, access) == VALUE
+        assert round_trip(library, broker.address, access) == VALUE
         assert [event for _, event in broker.events if isinstance(event, JoinAnswered)]
         assert broker.closed == [], "nothing was refused"
 
@@ -71,7 +71,7 @@ def test_produce_join_read_commit_leave(
 def test_our_asyncio_consumer(protocol: str, mechanism: str, certificates: Certificates) -> None:
     access = access_by(protocol, mechanism, certificates)
     with listening(access) as broker:
-        CLIENTS["aiokafka"](broker.address, access)
+        PRODUCING["aiokafka"](broker.address, access)
         assert cooperative_consumer(broker.address, access) == VALUE
         assert broker.closed == []
 
@@ -79,7 +79,7 @@ def test_our_asyncio_consumer(protocol: str, mechanism: str, certificates: Certi
 def test_a_client_that_shows_its_certificate(library: str, certificates: Certificates) -> None:
     access = Access("SSL", certificates=certificates, shows_certificate=True)
     with listening(access, demands_certificate=True) as broker:
-        assert CLIENTS[library](broker.address, access) == VALUE
+        assert round_trip(library, broker.address, access) == VALUE
         assert broker.closed == []
 
 
@@ -91,7 +91,7 @@ def test_a_client_learns_that_its_password_is_wrong(mechanism: str) -> None:
     access = Access("SASL_PLAINTEXT", mechanism, USER, "wrong")
     with listening(access) as broker:
         with pytest.raises(KafkaError, match=r"Unable to bootstrap|Authentication failed"):
-            CLIENTS["aiokafka"](broker.address, access)
+            PRODUCING["aiokafka"](broker.address, access)
         with pytest.raises(AuthenticationRefused, match="Authentication failed"):
             cooperative_consumer(broker.address, access)
         assert {why.partition(":")[0] for _, why in broker.closed} == {f"SASL {mechanism}"}

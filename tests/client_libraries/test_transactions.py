@@ -52,30 +52,6 @@ def test_confluent_kafka(three: EmbeddedBroker) -> None:
     consumer.close()
 
 
-def test_confluent_kafka_reads_on_behind_an_aborted_transaction(three: EmbeddedBroker) -> None:
-    """From an offset behind the abort marker. A broker that names the aborted transaction still makes the
-    consumer drop the same producer's committed records."""
-    checked("confluent-kafka")
-    from confluent_kafka import Consumer, Producer, TopicPartition
-
-    producer = Producer({"bootstrap.servers": three.address, "transactional.id": "t"})
-    producer.init_transactions(DEADLINE_S)
-    for value, is_commit in ((b"no", False), (b"yes", True), (b"also", True)):
-        producer.begin_transaction()
-        producer.produce(TOPIC, value, partition=1)
-        producer.flush(DEADLINE_S)
-        if is_commit:
-            producer.commit_transaction(DEADLINE_S)
-        else:
-            producer.abort_transaction(DEADLINE_S)
-    consumer = Consumer({"bootstrap.servers": three.address, "group.id": "g"})
-    for start, expected in ((0, [b"yes", b"also"]), (2, [b"yes", b"also"]), (4, [b"also"])):
-        consumer.assign([TopicPartition(TOPIC, 1, start)])
-        messages = consumer.consume(len(expected), timeout=DEADLINE_S)
-        assert [message.value() for message in messages] == expected, start
-    consumer.close()
-
-
 def test_kafka_python(three: EmbeddedBroker) -> None:
     checked("kafka-python")
     from kafka import KafkaConsumer, KafkaProducer

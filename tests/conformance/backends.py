@@ -14,6 +14,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple, TypeVar
 
+import pytest
+
 from groupstorm.clients.brokers import CONTAINER, EMULATOR, JVM, open_broker, read_kind
 from groupstorm.clients.brokers.container import PUBLIC_IMAGE, container
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
@@ -179,6 +181,13 @@ class Backends:
         if isinstance(found, BrokerUnavailable):
             raise found
         return found
+
+    def needed(self, kind: str, configuration: Configuration) -> Backend:
+        """For a test, which is skipped where there is no such broker."""
+        try:
+            return self.get(kind, configuration)
+        except BrokerUnavailable as unavailable:
+            pytest.skip(str(unavailable))
 
     def close(self) -> None:
         for backend in self._open.values():

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from groupstorm.broker.log.batches import HEADER_BYTES, Batch
-from groupstorm.broker.log.records import keyed_records, pack, unpack
+from groupstorm.broker.log.records import keyed_records, unpack
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
-from tests.broker.frames.requests import checked
-from tests.broker.wire import RawClient, milliseconds, structure
+from tests.broker.frames.requests import compressed
+from tests.broker.kills import requests
+from tests.broker.wire import RawClient
 
 DEADLINE_S = 30.0
 _TRANSACTIONAL = 0x10
@@ -30,13 +31,6 @@ class Left(NamedTuple):
     has_delete_horizon: bool
 
 
-def compressed(data: bytes, compression: int) -> bytes:
-    """The batch of `wire.batch` with this compression."""
-    records = pack(data[HEADER_BYTES:], compression)
-    header = data[:8] + (HEADER_BYTES - 12 + len(records)).to_bytes(4, "big") + data[12:HEADER_BYTES]
-    return checked(header[:22] + bytes((header[22] | compression,)) + header[23:] + records)
-
-
 class Partition:
     """Partition 0 of a topic, over one connection."""
 
@@ -45,42 +39,20 @@ class Partition:
         self.topic = topic
 
     def configure(self, **configs: str) -> None:
-        changes = tuple(
-            structure(44, 1, "AlterableConfig", name=name.replace("_", "."), config_operation=0, value=value)
-            for name, value in configs.items()
-        )
-        resource = structure(
-            44, 1, "AlterConfigsResource", resource_type=2, resource_name=self.topic, configs=changes
-        )
+        wanted = {name.replace("_", "."): value for name, value in configs.items()}
+        changes = [{"name": name, "config_operation": 0, "value": value} for name, value in wanted.items()]
+        resource = {"resource_type": 2, "resource_name": self.topic, "configs": changes}
         answer = self.client.ask(44, 1, resources=(resource,), validate_only=False)
         assert answer.responses[0].error_code == Error.NONE, answer
-        wanted = {name.replace("_", "."): value for name, value in configs.items()}
         _until(self._configs, lambda found: wanted.items() <= found.items())
 
     def _configs(self) -> dict[str, str]:
-        resource = structure(
-            32,
-            4,
-            "DescribeConfigsResource",
-            resource_type=2,
-            resource_name=self.topic,
-            configuration_keys=None,
-        )
+        resource = {"resource_type": 2, "resource_name": self.topic, "configuration_keys": None}
         answer = self.client.ask(32, 4, resources=(resource,), include_synonyms=False)
         return {one.name: one.value for one in answer.results[0].configs}
 
     def try_to_write(self, data: bytes, transactional_id: str | None = None) -> Any:
-        partition = structure(wire.PRODUCE, 9, "PartitionProduceData", index=0, records=data)
-        topic = structure(wire.PRODUCE, 9, "TopicProduceData", name=self.topic, partition_data=(partition,))
-        answer = self.client.ask(
-            wire.PRODUCE,
-            9,
-            transactional_id=transactional_id,
-            acks=-1,
-            timeout=milliseconds(10_000),
-            topic_data=(topic,),
-        )
-        return answer.responses[0].partition_responses[0]
+        return requests.send(self.client, self.topic, 0, data, transactional_id)
 
     def write_until_refused(self, data: bytes) -> Any:
         """A real broker describes a new setting a moment before its log follows it."""
@@ -106,17 +78,10 @@ class Partition:
         if transactional_id is not None:
             self._find_coordinator(transactional_id)
 
-        def init() -> Any:
-            return self.client.ask(
-                wire.INIT_PRODUCER_ID,
-                4,
-                transactional_id=transactional_id,
-                transaction_timeout=milliseconds(60_000),
-                producer_id=-1,
-                producer_epoch=-1,
-            )
-
-        answer = _until(init, lambda one: one.error_code == Error.NONE)
+        answer = _until(
+            lambda: requests.init_producer(self.client, transactional_id),
+            lambda one: one.error_code == Error.NONE,
+        )
         return answer.producer_id, answer.producer_epoch
 
     def _find_coordinator(self, transactional_id: str) -> None:
@@ -131,56 +96,18 @@ class Partition:
         self, transactional_id: str, *records: tuple[bytes, bytes], at_ms: int, commits: bool
     ) -> None:
         """One batch in a transaction of its own."""
-        producer_id, epoch = self.producer(transactional_id)
-        own: dict[str, Any] = {
-            "transactional_id": transactional_id,
-            "producer_id": producer_id,
-            "producer_epoch": epoch,
-        }
-        topic = structure(
-            wire.ADD_PARTITIONS_TO_TXN, 3, "AddPartitionsToTxnTopic", name=self.topic, partitions=(0,)
+        name, producer = transactional_id, self.producer(transactional_id)
+        _until(
+            lambda: requests.add_partitions(self.client, name, producer, self.topic, (0,)),
+            lambda error: error == Error.NONE,
         )
-
-        def add() -> Any:
-            added = self.client.ask(
-                wire.ADD_PARTITIONS_TO_TXN,
-                3,
-                v3_and_below_topics=(topic,),
-                **{f"v3_and_below_{name}": one for name, one in own.items()},
-            )
-            return added.results_by_topic_v3_and_below[0].results_by_partition[0]
-
-        _until(add, lambda one: one.partition_error_code == Error.NONE)
-        identity = {"producer_id": producer_id, "epoch": epoch, "sequence": 0, "attributes": _TRANSACTIONAL}
-        offset = self.write(*records, at_ms=at_ms, transactional_id=transactional_id, **identity)
-        assert self.client.ask(wire.END_TXN, 3, committed=commits, **own).error_code == Error.NONE
+        own = {"producer_id": producer[0], "epoch": producer[1], "sequence": 0, "attributes": _TRANSACTIONAL}
+        offset = self.write(*records, at_ms=at_ms, transactional_id=name, **own)
+        requests.end_transaction(self.client, name, producer, commits)
         _until(lambda: self.fetch(0), lambda one: one.high_watermark == offset + len(records) + 1)
 
     def fetch(self, offset: int) -> Any:
-        asked = structure(
-            wire.FETCH,
-            11,
-            "FetchPartition",
-            partition=0,
-            fetch_offset=offset,
-            partition_max_bytes=10_000_000,
-            current_leader_epoch=-1,
-        )
-        topic = structure(wire.FETCH, 11, "FetchTopic", topic=self.topic, partitions=(asked,))
-        answer = self.client.ask(
-            wire.FETCH,
-            11,
-            replica_id=-1,
-            max_wait=milliseconds(0),
-            min_bytes=1,
-            max_bytes=10_000_000,
-            isolation_level=0,
-            session_id=0,
-            session_epoch=-1,
-            topics=(topic,),
-            rack_id="",
-        )
-        return answer.responses[0].partitions[0]
+        return requests.fetch(self.client, self.topic, 0, offset, isolation_level=0)
 
     def left(self) -> list[Left]:
         """All batches."""
@@ -189,22 +116,12 @@ class Partition:
             data = self.fetch(found[-1].last_offset + 1 if found else 0).records
             if not data:
                 return found
-            while data:
-                size = 12 + int.from_bytes(data[8:12], "big")
-                found.append(_left(data[:size]))
-                data = data[size:]
+            found += map(_left, requests.batches(data))
 
     def list_offset(self, timestamp_ms: int) -> tuple[int, int]:
         """Timestamp and offset of the first record of that time or later; -3: of the newest."""
-        asked = structure(
-            wire.LIST_OFFSETS,
-            7,
-            "ListOffsetsPartition",
-            partition_index=0,
-            timestamp=timestamp_ms,
-            current_leader_epoch=-1,
-        )
-        topic = structure(wire.LIST_OFFSETS, 7, "ListOffsetsTopic", name=self.topic, partitions=(asked,))
+        asked = {"partition_index": 0, "timestamp": timestamp_ms, "current_leader_epoch": -1}
+        topic = {"name": self.topic, "partitions": (asked,)}
         answer = self.client.ask(wire.LIST_OFFSETS, 7, replica_id=-1, topics=(topic,), isolation_level=0)
         found = answer.topics[0].partitions[0]
         return found.timestamp, found.offset

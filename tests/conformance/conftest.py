@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from groupstorm.clients.brokers import CONTAINER, EMULATOR, JVM
-from groupstorm.clients.brokers.contract import BrokerUnavailable
 from tests.conformance.backends import (
     ADDRESS,
     ADDRESS_VARIABLE,
@@ -75,25 +74,16 @@ def kind(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="session")
 def backend(backends: Backends, kind: str) -> Backend:
     """A broker whose groups form at once."""
-    try:
-        return backends.get(kind, QUICK)
-    except BrokerUnavailable as unavailable:
-        pytest.skip(str(unavailable))
+    return backends.needed(kind, QUICK)
 
 
 @pytest.fixture(scope="session")
 def streams(backends: Backends, kind: str) -> Backend:
     """A broker whose streams groups form at once."""
-    try:
-        return backends.get(kind, STREAMS)
-    except BrokerUnavailable as unavailable:
-        pytest.skip(str(unavailable))
+    return backends.needed(kind, STREAMS)
 
 
 @pytest.fixture(scope="session")
 def shares(backends: Backends, kind: str) -> Backend:
     """A broker whose share groups form at once."""
-    try:
-        return backends.get(kind, SHARES)
-    except BrokerUnavailable as unavailable:
-        pytest.skip(str(unavailable))
+    return backends.needed(kind, SHARES)

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import subprocess
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -29,7 +29,6 @@ from tests.conformance.programs.building import (
     ProgramUnavailable,
     franz_go_member,
     java_member,
-    share_member,
 )
 
 #: A program that is restarted may take longer than `SESSION_TIMEOUT_MS` to start on a busy machine.
@@ -128,31 +127,17 @@ class JavaMember(ProgramMember):
         return java_member().command("Member", topic, *arguments)
 
 
-class JavaShareMember(ProgramMember):
-    """Kafka's share consumer. ``deliveries``: partition, offset and delivery count of each record it got."""
-
-    def _command(self, topic: str, options: Mapping[str, str]) -> list[str]:
-        own = {name: options[name] for name in ("bootstrap.servers", "group.id")}
-        arguments = [f"{name}={value}" for name, value in {**own, "client.id": "s"}.items()]
-        return share_member().command("ShareMember", topic, *arguments)
-
-    def _run(self) -> None:
-        self.deliveries: list[tuple[int, int, int]] = []
-        super()._run()
-
-    def _take(self, topic: str, what: str, *about: str) -> bool:
-        if what == "record":
-            partition, offset, count, value = about
-            self.deliveries.append((int(partition), int(offset), int(count)))
-            return super()._take(topic, what, partition, offset, value)
-        return super()._take(topic, what, *about)
-
-
 class FranzGoMember(ProgramMember):
     """franz-go's consumer group."""
 
     def _command(self, topic: str, options: Mapping[str, str]) -> list[str]:
         return [str(franz_go_member()), topic, *(f"{name}={value}" for name, value in options.items())]
+
+
+def each(names: Iterable[str]) -> list[Any]:
+    """The libraries as parameters. Programs of other languages are built first, and a JVM takes its time."""
+    slow = (JAVA, FRANZ_GO)
+    return [pytest.param(name, marks=pytest.mark.slow if name in slow else (), id=name) for name in names]
 
 
 class Library(NamedTuple):

@@ -126,7 +126,7 @@ class JavaShareMember(ShareMember):
     release = "4.3.1"
 
     def run(self) -> None:
-        arguments = [f"bootstrap.servers={self.address}", f"group.id={self.group}"]
+        arguments = [f"bootstrap.servers={self.address}", f"group.id={self.group}", "client.id=s"]
         said = deque[str](maxlen=10)
         with subprocess.Popen(
             java_share_member(self.release).command("ShareMember", self.topic, *arguments),

@@ -14,11 +14,10 @@ from pathlib import Path
 
 from groupstorm.clients.brokers import JVM
 from tests.client_libraries.groups import stopping
-from tests.client_libraries.members import Member
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.backends import SHARES, Backend
-from tests.conformance.members import JavaShareMember
 from tests.conformance.programs.building import kafka_commands
+from tests.conformance.share_members import Java44ShareMember, values
 from tests.conformance.tool import Said, recorded, tools, write_file
 from tests.waiting import wait_until
 
@@ -73,9 +72,9 @@ def run(backend: Backend) -> list[Said]:
         ask = partial(say, MAIN)
         said = [say(_CONFIGS, _FROM_THE_FIRST)]
         produce_with_confluent(backend.address, [(number % 2, "accept") for number in range(12)], topic)
-        two: list[Member] = [JavaShareMember(backend.address, topics=(topic,), group=group) for _ in range(2)]
+        two = [Java44ShareMember(backend.address, topic, group) for _ in range(2)]
         with stopping(two) as members:
-            wait_until(lambda: sum(len(member.values) for member in members) >= 12, "all records are read")
+            wait_until(lambda: len(values(members)) >= 12, "all records are read")
             # A member's row shows the partitions of its last heartbeat, not those of the target assignment.
             rows = "--describe --group GROUP --members"
             wait_until(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -14,19 +13,13 @@ from tests.client_libraries.groups import ALL_PARTITIONS, COOPERATIVE, is_shared
 from tests.client_libraries.members import Member
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.backends import Backend
-from tests.conformance.members import CONFLUENT, FRANZ_GO, JAVA, LIBRARIES, OURS, Library
+from tests.conformance.members import CONFLUENT, FRANZ_GO, JAVA, LIBRARIES, OURS, Library, each
 from tests.waiting import wait_until
 
 PARTITIONS = len(ALL_PARTITIONS)
-#: Programs of other languages are built first, and a JVM takes its time.
-_SLOW = (JAVA, FRANZ_GO)
 
 
-def _each(names: Sequence[str]) -> list[Any]:
-    return [pytest.param(name, marks=pytest.mark.slow if name in _SLOW else (), id=name) for name in names]
-
-
-@pytest.fixture(params=_each(list(LIBRARIES)))
+@pytest.fixture(params=each(list(LIBRARIES)))
 def library(request: pytest.FixtureRequest) -> Library:
     """Each library in turn."""
     chosen = LIBRARIES[request.param]
@@ -34,7 +27,7 @@ def library(request: pytest.FixtureRequest) -> Library:
     return chosen
 
 
-@pytest.fixture(params=_each([name for name, one in LIBRARIES.items() if one.cooperative]))
+@pytest.fixture(params=each([name for name, one in LIBRARIES.items() if one.cooperative]))
 def cooperative_library(request: pytest.FixtureRequest) -> Library:
     """A library that has cooperative-sticky."""
     chosen = LIBRARIES[request.param]

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import pytest
 
-from groupstorm.clients.brokers.contract import BrokerUnavailable
 from tests.broker.wire import RawClient
-from tests.conformance.backends import Backend, Backends
+from tests.conformance.backends import Backends
 from tests.conformance.compacting import Partition
 from tests.conformance.programs.building import SOURCES, ProgramUnavailable, java_program
 from tests.conformance.test_compaction import CLEANING, HOUR_MS
@@ -39,10 +38,7 @@ Read = Callable[[Compacted, str], list[str]]
 def compacted(backends: Backends, kind: str) -> Iterator[Compacted]:
     """A log with gaps at the beginning, in the middle and at the end of batches, without whole batches, and
     with a batch without records."""
-    try:
-        backend: Backend = backends.get(kind, CLEANING)
-    except BrokerUnavailable as unavailable:
-        pytest.skip(str(unavailable))
+    backend = backends.needed(kind, CLEANING)
     host, _, port = backend.address.partition(":")
     with RawClient((host, int(port))) as client:
         topic = backend.topic(1, "compacted")

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
-from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
+from tests.broker.frames.requests import compressed
 from tests.broker.wire import RawClient
 from tests.conformance.backends import Backend, Backends, Configuration
-from tests.conformance.compacting import Left, Partition, compressed
+from tests.conformance.compacting import Left, Partition
 
 CLEANING = Configuration("cleaning", {"log.cleaner.backoff.ms": "100"})
 MINUTE_MS = 60_000
@@ -22,10 +22,7 @@ HOUR_MS = 60 * MINUTE_MS
 @pytest.fixture(scope="session")
 def cleaning(backends: Backends, kind: str) -> Backend:
     """A broker that compacts at once."""
-    try:
-        return backends.get(kind, CLEANING)
-    except BrokerUnavailable as unavailable:
-        pytest.skip(str(unavailable))
+    return backends.needed(kind, CLEANING)
 
 
 @pytest.fixture

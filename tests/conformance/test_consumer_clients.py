@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
-from groupstorm.clients.brokers.contract import BrokerUnavailable
 from tests.client_libraries.groups import ALL_PARTITIONS, COOPERATIVE, is_shared_out, records, stopping
 from tests.client_libraries.members import CONSUMER, Member
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.backends import PATIENT, Backend, Backends
-from tests.conformance.members import CONFLUENT, FRANZ_GO, JAVA, LIBRARIES, Library
+from tests.conformance.members import CONFLUENT, FRANZ_GO, JAVA, LIBRARIES, Library, each
 from tests.waiting import wait_until
 
 PARTITIONS = len(ALL_PARTITIONS)
@@ -24,21 +22,10 @@ NAMES = (CONFLUENT, JAVA, FRANZ_GO)
 @pytest.fixture
 def group(backends: Backends, kind: str) -> ConsumerGroup:
     LIBRARIES[CONFLUENT].check()  # its producer
-    try:
-        return ConsumerGroup(backends.get(kind, PATIENT))
-    except BrokerUnavailable as unavailable:
-        pytest.skip(str(unavailable))
+    return ConsumerGroup(backends.needed(kind, PATIENT))
 
 
-#: Programs of other languages are built first, and a JVM takes its time; one test has them in every run.
-_SLOW = (JAVA, FRANZ_GO)
-
-
-def _each(names: Sequence[str]) -> list[Any]:
-    return [pytest.param(name, marks=pytest.mark.slow if name in _SLOW else (), id=name) for name in names]
-
-
-@pytest.fixture(params=_each(NAMES))
+@pytest.fixture(params=each(NAMES))
 def library(request: pytest.FixtureRequest) -> Library:
     """Each library in turn."""
     chosen = LIBRARIES[request.param]
@@ -90,7 +77,7 @@ def test_members_share_and_hand_over(group: ConsumerGroup, library: Library) -> 
         assert max(read.values()) == 1, "nothing twice"
 
 
-@pytest.mark.parametrize("name", _each([CONFLUENT, JAVA]))
+@pytest.mark.parametrize("name", each([CONFLUENT, JAVA]))
 def test_a_static_member_returns(group: ConsumerGroup, name: str) -> None:
     """franz-go 1.22.2 is left out: its member comes back with other partitions, on Kafka 4.3.1 too."""
     library = LIBRARIES[name]

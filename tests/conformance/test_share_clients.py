@@ -8,10 +8,9 @@ from contextlib import contextmanager
 
 import pytest
 
-from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.wire.admin import configure_group
 from tests.client_libraries.producers import produce_with_confluent
-from tests.conformance.backends import SHARES, Backend, Backends, with_cluster
+from tests.conformance.backends import Backend, with_cluster
 from tests.conformance.share_members import (
     JAVA,
     JAVA_44,
@@ -25,12 +24,9 @@ from tests.waiting import wait_until
 
 
 @pytest.fixture
-def backend(backends: Backends, kind: str) -> Backend:
+def backend(shares: Backend) -> Backend:
     pytest.importorskip("confluent_kafka", reason="pip install confluent-kafka (extra `kafka`)")
-    try:
-        return backends.get(kind, SHARES)
-    except BrokerUnavailable as unavailable:
-        pytest.skip(str(unavailable))
+    return shares
 
 
 @pytest.fixture(

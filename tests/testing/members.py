@@ -7,7 +7,7 @@ from typing import Any
 from groupstorm.assignors.userdata import encode_assignment
 from groupstorm.testing import Broker
 from tests.broker import wire
-from tests.broker.wire import RawClient, milliseconds, structure
+from tests.broker.wire import RawClient, milliseconds
 
 GROUP = "readers"
 AT_ONCE = {"group.initial.rebalance.delay.ms": 0}
@@ -41,7 +41,7 @@ class RawMember(RawClient):
         self.send(wire.framed(wire.request(api_key, version, 1, self.client_id, **values)))
 
     def send_join(self, group: str | None = None) -> None:
-        protocol = structure(wire.JOIN_GROUP, 3, "JoinGroupRequestProtocol", name="range", metadata=b"")
+        protocol = {"name": "range", "metadata": b""}
         self.request(
             wire.JOIN_GROUP,
             3,
@@ -62,20 +62,8 @@ class RawMember(RawClient):
         self, plan: dict[str, list[int]] | None = None, group: str | None = None, topic: str = "orders"
     ) -> Any:
         """``plan``: the leader's, member id -> partitions."""
-        self.send_sync(plan, group, topic)
-        return self.answer(wire.SYNC_GROUP, 3)
-
-    def send_sync(
-        self, plan: dict[str, list[int]] | None = None, group: str | None = None, topic: str = "orders"
-    ) -> None:
         assignments = tuple(
-            structure(
-                wire.SYNC_GROUP,
-                3,
-                "SyncGroupRequestAssignment",
-                member_id=member_id,
-                assignment=encode_assignment((topic, number) for number in numbers),
-            )
+            {"member_id": member_id, "assignment": encode_assignment((topic, number) for number in numbers)}
             for member_id, numbers in (plan or {}).items()
         )
         self.request(
@@ -84,9 +72,9 @@ class RawMember(RawClient):
             group_id=group or self.group,
             generation_id=self.generation,
             member_id=self.member_id,
-            group_instance_id=None,
             assignments=assignments,
         )
+        return self.answer(wire.SYNC_GROUP, 3)
 
     def join_alone(self, partitions: list[int]) -> None:
         """The only member of the group, with these partitions of ``orders``."""
@@ -101,7 +89,6 @@ class RawMember(RawClient):
             group_id=group or self.group,
             generation_id=self.generation,
             member_id=self.member_id,
-            group_instance_id=None,
         )
 
     def heartbeat(self, group: str | None = None) -> int:

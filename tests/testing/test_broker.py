@@ -88,17 +88,8 @@ def test_events_trace_and_the_folder_tell_the_same(tmp_path: Path) -> None:
 
 def test_committed_offsets() -> None:
     with groupstorm.broker({"orders": 2, "orders-1": 1}) as broker, RawClient(address(broker)) as client:
-        partition = wire.structure(
-            wire.OFFSET_COMMIT,
-            5,
-            "OffsetCommitRequestPartition",
-            partition_index=1,
-            committed_offset=7,
-            committed_metadata="",
-        )
-        topic = wire.structure(
-            wire.OFFSET_COMMIT, 5, "OffsetCommitRequestTopic", name="orders", partitions=(partition,)
-        )
+        partition = {"partition_index": 1, "committed_offset": 7, "committed_metadata": ""}
+        topic = {"name": "orders", "partitions": (partition,)}
         answer = client.ask(
             wire.OFFSET_COMMIT, 5, group_id=GROUP, generation_id_or_member_epoch=-1, topics=(topic,)
         )

@@ -11,13 +11,11 @@ from typing import Any
 import pytest
 
 import groupstorm
-from groupstorm.clients.brokers import read_kind
-from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.problems import InputError
 from groupstorm.testing import Broker, EmulatedBroker, GroupTimeout
-from groupstorm.testing.real import RealBroker
 from tests.broker import wire
-from tests.broker.wire import CONSUMER_GROUP_HEARTBEAT, RawClient, milliseconds, structure
+from tests.broker.wire import CONSUMER_GROUP_HEARTBEAT, RawClient, milliseconds
+from tests.testing.kinds import KINDS, opened
 
 SETTINGS = {"group.consumer.assignment.interval.ms": 0, "group.initial.rebalance.delay.ms": 0}
 DEADLINE_S = 60.0
@@ -43,13 +41,7 @@ class HeartbeatMember(RawClient):
         self.epoch = answer.member_epoch
         if answer.assignment is not None:
             self.owned = tuple(
-                structure(
-                    CONSUMER_GROUP_HEARTBEAT,
-                    1,
-                    "TopicPartitions",
-                    topic_id=one.topic_id,
-                    partitions=one.partitions,
-                )
+                {"topic_id": one.topic_id, "partitions": one.partitions}
                 for one in answer.assignment.topic_partitions
             )
         return answer
@@ -69,24 +61,10 @@ class HeartbeatMember(RawClient):
             self.epoch = 0
 
 
-@pytest.fixture(
-    params=["emulator", "address", pytest.param("jvm", marks=pytest.mark.slow)],
-)
+@pytest.fixture(params=KINDS)
 def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
-    """`address`: the code that looks at real brokers, on an emulated one."""
-    if request.param == "jvm":
-        try:
-            with RealBroker(read_kind("jvm"), {"orders": 3}, SETTINGS) as real:
-                yield real
-        except BrokerUnavailable as unavailable:
-            pytest.skip(str(unavailable))
-        return
-    with groupstorm.broker({} if request.param == "address" else {"orders": 3}, SETTINGS) as emulated:
-        if request.param == "emulator":
-            yield emulated
-            return
-        with RealBroker(read_kind(emulated.bootstrap_servers), {"orders": 3}, allow_writes=True) as reached:
-            yield reached
+    with opened(request.param, {"orders": 3}, SETTINGS) as running:
+        yield running
 
 
 def test_the_group_tells_who_owns_what_until_it_is_settled(broker: Broker) -> None:

@@ -15,14 +15,6 @@ from tests.broker import wire
 FAIL = Fail(Error.COORDINATOR_NOT_AVAILABLE)
 
 
-def test_only_those_of_a_group_and_of_a_client() -> None:
-    faults = Faults()
-    faults.add(Fault("OffsetFetch", FAIL, 1, group="g", client_id="a"))
-    assert faults.decide(Seen("OffsetFetch", "b", ("g",))) is None
-    assert faults.decide(Seen("OffsetFetch", "a", ("h",))) is None
-    assert faults.decide(Seen("OffsetFetch", "a", ("h", "g"))) == FAIL
-
-
 def test_the_first_one_asked_for_comes_first_and_only_one_takes_a_request() -> None:
     faults = Faults()
     faults.add(Fault("Fetch", Delay(5), 1))

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from itertools import product
 
 import pytest
 
 import groupstorm
 from groupstorm.clients.brokers import read_kind
-from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
 from groupstorm.testing import Broker, EmulatedBroker
 from groupstorm.testing.real import RealBroker
 from tests.broker import wire
-from tests.broker.wire import RawClient, structure
+from tests.broker.wire import RawClient
+from tests.client_libraries.conftest import checked
+from tests.client_libraries.groups import stopping
 from tests.client_libraries.members import MEMBERS
+from tests.testing.kinds import KINDS, opened
 from tests.testing.members import AT_ONCE, GROUP, RawMember, address
 from tests.waiting import wait_until
 
-MODULES = {"aiokafka": "aiokafka", "confluent-kafka": "confluent_kafka", "kafka-python": "kafka"}
 PARTITIONS = 4
 
 
@@ -34,21 +36,11 @@ def two_brokers() -> Iterator[EmulatedBroker]:
         yield running
 
 
-@pytest.fixture(params=["address", pytest.param("jvm", marks=pytest.mark.slow)])
+@pytest.fixture(params=KINDS[1:])
 def real(request: pytest.FixtureRequest) -> Iterator[Broker]:
     """A proxy in front of an emulated broker, and in front of Kafka."""
-    topics = {"orders": PARTITIONS}
-    if request.param == "address":
-        with groupstorm.broker({}, AT_ONCE) as cluster:
-            kind = read_kind(cluster.bootstrap_servers)
-            with RealBroker(kind, topics, allow_writes=True, faults=True) as broker:
-                yield broker
-        return
-    try:
-        with RealBroker(read_kind("jvm"), topics, AT_ONCE, faults=True) as broker:
-            yield broker
-    except BrokerUnavailable as unavailable:
-        pytest.skip(str(unavailable))
+    with opened(request.param, {"orders": PARTITIONS}, AT_ONCE, faults=True) as broker:
+        yield broker
 
 
 def test_every_response_that_names_brokers_names_the_proxys_addresses(two_brokers: EmulatedBroker) -> None:
@@ -99,8 +91,8 @@ def test_a_broker_that_is_named_during_a_pause_of_all_is_paused(two_brokers: Emu
 
 def test_a_produce_without_a_response_does_not_hold_up_the_next_request() -> None:
     with groupstorm.broker({"orders": 1}) as cluster, behind_a_proxy(cluster) as broker:
-        partition = structure(wire.PRODUCE, 9, "PartitionProduceData", index=0, records=wire.batch([b"one"]))
-        topic = structure(wire.PRODUCE, 9, "TopicProduceData", name="orders", partition_data=(partition,))
+        partition = {"index": 0, "records": wire.batch([b"one"])}
+        topic = {"name": "orders", "partition_data": (partition,)}
         with RawClient(address(broker)) as client:
             produce = wire.request(
                 wire.PRODUCE, 9, acks=0, timeout=wire.milliseconds(1000), topic_data=(topic,)
@@ -147,11 +139,10 @@ def test_a_broker_that_goes_ends_its_connections() -> None:
 @pytest.mark.parametrize("library", sorted(MEMBERS))
 def test_real_clients_survive_faults_of_a_real_broker(real: Broker, library: str) -> None:
     """Two members share a topic while commits fail, a broker is slow, and connections break."""
-    pytest.importorskip(MODULES[library], reason=f"needs {library} (extra `kafka`)")
-    start = MEMBERS[library]
+    checked(library)
     group, orders = real.group(GROUP), real.topic("orders")
-    members = [start(real.bootstrap_servers, topics=(orders,), group=group.id) for _ in range(2)]
-    try:
+    start = partial(MEMBERS[library], real.bootstrap_servers, topics=(orders,), group=group.id)
+    with stopping([start(), start()]) as members:
         group.wait_stable(members=2, partitions=PARTITIONS)
         refused = real.fail("OffsetCommit", "COORDINATOR_NOT_AVAILABLE", count=2, group=GROUP)
         with real.slow(20, "Fetch") as slow:
@@ -169,6 +160,3 @@ def test_real_clients_survive_faults_of_a_real_broker(real: Broker, library: str
             lambda: {value for member in members for value in member.values} == wanted,
             "every record was read",
         )
-    finally:
-        for member in members:
-            member.stop()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -14,22 +12,16 @@ from groupstorm.clients.brokers import read_kind
 from groupstorm.testing import Broker, GroupTimeout
 from groupstorm.testing.groups import LogEnds, Progress
 from groupstorm.testing.real import RealBroker
+from tests.testing.kinds import EMULATED, opened
 from tests.testing.members import AT_ONCE
 
 aiokafka = pytest.importorskip("aiokafka", reason="pip install 'groupstorm[kafka]'")
 
 
-@pytest.fixture(params=["emulator", "address"])
-def both(request: pytest.FixtureRequest) -> Iterator[Any]:
-    """A broker of each kind with the topic orders, and the emulated one behind it."""
-    with groupstorm.broker({"orders": 2}, AT_ONCE) as emulated:
-        if request.param == "emulator":
-            yield SimpleNamespace(broker=emulated, emulated=emulated)
-            return
-        with RealBroker(
-            read_kind(emulated.bootstrap_servers), {"orders": 2}, allow_writes=True
-        ) as at_address:
-            yield SimpleNamespace(broker=at_address, emulated=emulated)
+@pytest.fixture(params=EMULATED)
+def broker(request: pytest.FixtureRequest) -> Iterator[Broker]:
+    with opened(request.param, {"orders": 2}, AT_ONCE) as running:
+        yield running
 
 
 def shown(broker: Broker, partition: int | None = None) -> list[tuple[int, int, bytes | None, bytes | None]]:
@@ -37,41 +29,41 @@ def shown(broker: Broker, partition: int | None = None) -> list[tuple[int, int, 
     return [(one.partition, one.offset, one.key, one.value) for one in found]
 
 
-def test_records_without_key_go_to_the_partitions_in_turn(both: Any) -> None:
-    orders = both.broker.topic("orders")
-    places = both.broker.produce("orders", "a", b"b", None)
+def test_records_without_key_go_to_the_partitions_in_turn(broker: Broker) -> None:
+    orders = broker.topic("orders")
+    places = broker.produce("orders", "a", b"b", None)
     assert places == ((orders, 0, 0), (orders, 1, 0), (orders, 0, 1))
-    assert both.broker.produce("orders", "d")[0] == (orders, 1, 1)
-    assert shown(both.broker) == [
+    assert broker.produce("orders", "d")[0] == (orders, 1, 1)
+    assert shown(broker) == [
         (0, 0, None, b"a"),
         (0, 1, None, None),
         (1, 0, None, b"b"),
         (1, 1, None, b"d"),
     ]
-    assert shown(both.broker, 1) == [(1, 0, None, b"b"), (1, 1, None, b"d")]
-    assert both.broker.produce("orders") == ()
+    assert shown(broker, 1) == [(1, 0, None, b"b"), (1, 1, None, b"d")]
+    assert broker.produce("orders") == ()
 
 
-def test_a_key_a_partition_and_headers(both: Any) -> None:
-    both.broker.produce("orders", "x", partition=1, headers={"trace": "7", "empty": None})
-    (record,) = both.broker.records("orders")
+def test_a_key_a_partition_and_headers(broker: Broker) -> None:
+    broker.produce("orders", "x", partition=1, headers={"trace": "7", "empty": None})
+    (record,) = broker.records("orders")
     assert (record.partition, record.headers) == (1, (("trace", b"7"), ("empty", None)))
-    places = {both.broker.produce("orders", "y", key=key)[0].partition for key in ["one"] * 3}
+    places = {broker.produce("orders", "y", key=key)[0].partition for key in ["one"] * 3}
     assert len(places) == 1, "the same key, the same partition"
 
 
-async def test_a_key_chooses_the_partition_that_a_client_chooses(both: Any) -> None:
+async def test_a_key_chooses_the_partition_that_a_client_chooses(broker: Broker) -> None:
     keys = [f"customer-{number}" for number in range(20)]
-    producer = aiokafka.AIOKafkaProducer(bootstrap_servers=both.broker.bootstrap_servers)
+    producer = aiokafka.AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers)
     await producer.start()
     try:
         theirs = [
-            (await producer.send_and_wait(both.broker.topic("orders"), b"", key=key.encode())).partition
+            (await producer.send_and_wait(broker.topic("orders"), b"", key=key.encode())).partition
             for key in keys
         ]
     finally:
         await producer.stop()
-    assert [both.broker.produce("orders", "", key=key)[0].partition for key in keys] == theirs
+    assert [broker.produce("orders", "", key=key)[0].partition for key in keys] == theirs
     assert set(theirs) == {0, 1}
 
 
@@ -85,18 +77,16 @@ def test_a_leader_that_does_not_know_itself_yet_is_asked_again() -> None:
         assert fault.hits == 2
 
 
-def test_many_records_take_several_batches(both: Any) -> None:
+def test_many_records_take_several_batches(broker: Broker) -> None:
     values = [f"{number:04d}" * 25_000 for number in range(30)]
-    places = both.broker.produce("orders", *values, partition=0)
+    places = broker.produce("orders", *values, partition=0)
     assert [place.offset for place in places] == [*range(30)]
-    assert [one.value.decode() for one in both.broker.records("orders")] == values
+    assert [one.value for one in broker.records("orders")] == [value.encode() for value in values]
 
 
-async def test_records_of_transactions_that_are_open_or_aborted(both: Any) -> None:
-    orders = both.broker.topic("orders")
-    producer = aiokafka.AIOKafkaProducer(
-        bootstrap_servers=both.broker.bootstrap_servers, transactional_id="t"
-    )
+async def test_records_of_transactions_that_are_open_or_aborted(broker: Broker) -> None:
+    orders = broker.topic("orders")
+    producer = aiokafka.AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="t")
     await producer.start()
     try:
         for value, is_kept in ((b"aborted", False), (b"kept", True)):
@@ -105,8 +95,8 @@ async def test_records_of_transactions_that_are_open_or_aborted(both: Any) -> No
             await (producer.commit_transaction() if is_kept else producer.abort_transaction())
         await producer.begin_transaction()
         await producer.send_and_wait(orders, b"open", partition=0)
-        written = [one.value for one in both.broker.records("orders")]
-        committed = [one.value for one in both.broker.records("orders", committed_only=True)]
+        written = [one.value for one in broker.records("orders")]
+        committed = [one.value for one in broker.records("orders", committed_only=True)]
         await producer.abort_transaction()
     finally:
         await producer.stop()
@@ -114,8 +104,7 @@ async def test_records_of_transactions_that_are_open_or_aborted(both: Any) -> No
     assert committed == [b"kept"]
 
 
-async def test_a_group_is_waited_for_until_it_has_committed_everything(both: Any) -> None:
-    broker = both.broker
+async def test_a_group_is_waited_for_until_it_has_committed_everything(broker: Broker) -> None:
     group, orders = broker.group("billing"), broker.topic("orders")
     broker.produce("orders", "a", "b", "c")
     assert (group.lag(), group.committed()) == ({}, {})

@@ -6,55 +6,21 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-import groupstorm
 from groupstorm.clients.brokers import read_kind
-from groupstorm.clients.brokers.contract import BrokerUnavailable
-from groupstorm.clients.brokers.jvm import jvm
 from groupstorm.clients.share import AcknowledgeType
 from groupstorm.problems import InputError
-from groupstorm.testing import Broker, EmulatorOnly, GroupTimeout
+from groupstorm.testing import EmulatorOnly, GroupTimeout
 from groupstorm.testing.real import RealBroker
-from tests.clients.share.members import SETTINGS, Members, polled
+from tests.clients.share.members import Members, polled
+from tests.testing.kinds import KINDS, sharing
 
 DEADLINE_S = 30.0
-KAFKA = "4.4.0"
 
 
-@pytest.fixture(params=["emulator", "address", pytest.param("kafka", marks=pytest.mark.slow)])
+@pytest.fixture(params=KINDS)
 async def members(request: pytest.FixtureRequest) -> AsyncIterator[Members]:
-    """`address`: the code that looks at real brokers, on an emulated one."""
-    pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
-    if request.param == "kafka":
-        try:
-            async with jvm(SETTINGS, KAFKA) as kafka:
-                async for made in _at(kafka.address):
-                    yield made
-        except BrokerUnavailable as unavailable:
-            pytest.skip(str(unavailable))
-        return
-    topics = {} if request.param == "address" else {"orders": 2}
-    async with groupstorm.broker(topics, {**SETTINGS, "groupstorm.compatibility": KAFKA}) as emulated:
-        if request.param == "emulator":
-            async for made in _members(emulated):
-                yield made
-            return
-        async for made in _at(emulated.bootstrap_servers):
-            yield made
-
-
-async def _at(address: str) -> AsyncIterator[Members]:
-    async with RealBroker(read_kind(address), {"orders": 2}, allow_writes=True) as reached:
-        async for made in _members(reached):
-            yield made
-
-
-async def _members(broker: Broker) -> AsyncIterator[Members]:
-    made = Members(broker)
-    made.configure()
-    try:
+    async with sharing(request.param, {"orders": 2}) as made:
         yield made
-    finally:
-        await made.close()
 
 
 async def test_the_group_tells_its_members_and_what_is_left(members: Members) -> None:
@@ -95,10 +61,8 @@ async def test_the_group_tells_its_members_and_what_is_left(members: Members) ->
 
 async def test_records_in_flight_have_a_holder_a_count_and_a_lock() -> None:
     """A released record comes again, to any member, and counts one delivery more."""
-    pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
-    async with groupstorm.broker({"orders": 2}, {**SETTINGS, "groupstorm.compatibility": KAFKA}) as broker:
-        members = Members(broker)
-        members.configure()
+    async with sharing("emulator", {"orders": 2}) as members:
+        broker = members.broker
         with pytest.raises(InputError, match="'billing': there is no such group"):
             broker.in_flight("billing")
         broker.produce("orders", *map(str, range(10)), partition=0)
@@ -126,10 +90,8 @@ async def test_a_real_broker_tells_no_records_in_flight() -> None:
 
 async def test_a_member_of_a_share_group_expires() -> None:
     """The emulator ends its session at once; it joins again by itself."""
-    pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
-    async with groupstorm.broker({"orders": 2}, {**SETTINGS, "groupstorm.compatibility": KAFKA}) as broker:
-        members = Members(broker)
-        members.configure()
+    async with sharing("emulator", {"orders": 2}) as members:
+        broker = members.broker
         consumer = await members.start("orders", client_id="a")
         group = broker.group("billing")
         await group.stable(1, timeout_s=DEADLINE_S)
@@ -143,4 +105,3 @@ async def test_a_member_of_a_share_group_expires() -> None:
         )
         broker.produce("orders", "after")
         await polled(consumer)
-        await members.close()

@@ -217,14 +217,12 @@ def _batches(field: str, partitions: str, **inner: Any) -> Any:
 
 _RECORDS = wire.batch([b"v" * 1000])
 _PRODUCE = {
-    "transactional_id": None,
     "acks": -1,
     "timeout": 1000,
     "topic_data": _batches("name", "partition_data", index=0, records=_RECORDS),
 }
 _LIMITS = {"fetch_offset": 0, "current_leader_epoch": -1, "partition_max_bytes": 10_000}
 _FETCH = {
-    "replica_id": -1,
     "max_wait": 0,
     "min_bytes": 1,
     "max_bytes": 10_000,

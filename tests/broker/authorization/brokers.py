@@ -63,7 +63,6 @@ def prepare(asker: Asker, topic_ids: Callable[[], Mapping[str, uuid.UUID]]) -> N
     partition = {
         "partition_index": 0,
         "committed_offset": 1,
-        "committed_leader_epoch": -1,
         "committed_metadata": "",
     }
     offsets = [{"name": name, "partitions": [partition]} for name in TOPICS]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.broker import wire
+from tests.broker.asking import consumer_join
 from tests.broker.authorization.playing import Probe
 
 TOPICS = {"orders": 2, "hidden": 1}
@@ -35,7 +36,6 @@ def _commit(**more: Any) -> dict[str, Any]:
     asked = {
         "partition_index": 0,
         "committed_offset": 1,
-        "committed_leader_epoch": -1,
         "committed_metadata": "",
     }
     topics = _topics("name", "partitions", asked)
@@ -66,19 +66,7 @@ _JOIN = {
 
 def heartbeat(group: str, *topics: str, **more: Any) -> dict[str, Any]:
     """A member joins a consumer group."""
-    return {
-        "group_id": group,
-        "member_id": f"member of {group}",
-        "member_epoch": 0,
-        "instance_id": None,
-        "rack_id": None,
-        "rebalance_timeout": 30_000,
-        "subscribed_topic_names": topics,
-        "subscribed_topic_regex": None,
-        "server_assignor": None,
-        "topic_partitions": (),
-        **more,
-    }
+    return consumer_join(group, f"member of {group}", *topics, **more)
 
 
 def _resources(*named: tuple[int, str], **more: Any) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.broker import wire
+from tests.broker.asking import share_beat
 from tests.broker.authorization.playing import Probe
 
 _GROUP = "sharing"
@@ -19,7 +20,6 @@ _NO_RECORDS = {
     "topics": [
         {"topic_id": "orders", "partitions": [{"partition_index": 0, "acknowledgement_batches": []}]},
     ],
-    "forgotten_topics_data": [],
 }
 
 PROBES = [
@@ -27,13 +27,7 @@ PROBES = [
         "join a share group",
         wire.SHARE_GROUP_HEARTBEAT,
         (1,),
-        {
-            "group_id": _GROUP,
-            "member_id": "member",
-            "member_epoch": 0,
-            "rack_id": None,
-            "subscribed_topic_names": ("orders",),
-        },
+        share_beat(_GROUP, "member", 0, "orders"),
         [
             _NOTHING,
             ["DESCRIBE TOPIC *"],

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from groupstorm.broker.authorization import (
     Acl,
-    AclFilter,
     Acls,
     Authorizer,
     Operation,
@@ -22,7 +21,6 @@ from groupstorm.broker.authorization import (
 )
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.problems import InputError
-from groupstorm.turns import at_once
 from tests.broker.authorization.__main__ import GOLDEN
 from tests.broker.authorization.decisions import ask_kafka, decide, draw_case
 
@@ -60,38 +58,6 @@ acls = st.builds(
     operations,
     st.sampled_from([Permission.ALLOW, Permission.DENY]),
 )
-INCLUDED = {
-    Operation.DESCRIBE: {Operation.READ, Operation.WRITE, Operation.DELETE, Operation.ALTER},
-    Operation.DESCRIBE_CONFIGS: {Operation.ALTER_CONFIGS},
-}
-
-
-@given(st.lists(acls, max_size=5), names, operations, st.booleans())
-def test_matching_of_names_hosts_and_operations(
-    rules: list[Acl], name: str, operation: Operation, allows_without: bool
-) -> None:
-    """Every rule is looked at, without an index."""
-    held = Acls()
-    for rule in rules:
-        held.add(rule)
-    about = [
-        rule
-        for rule in rules
-        if (rule.pattern_type is PatternType.PREFIXED and name.startswith(rule.resource_name))
-        or (rule.pattern_type is PatternType.LITERAL and rule.resource_name in (name, "*"))
-    ]
-    mine = [rule for rule in about if rule.principal != "User:bob" and rule.host in ("*", "10.0.0.1")]
-    same = {operation, Operation.ALL}
-    denied = any(rule.permission is Permission.DENY and rule.operation in same for rule in mine)
-    allowed = any(
-        rule.permission is Permission.ALLOW and rule.operation in same | INCLUDED.get(operation, set())
-        for rule in mine
-    )
-    expected = not denied and (allowed or (allows_without and not about))
-    authorizer = Authorizer(held, (), allows_without)
-    assert authorizer.allows(ALICE, operation, ResourceType.TOPIC, name) == expected
-    assert Authorizer(held, ("User:alice",)).allows(ALICE, operation, ResourceType.TOPIC, name)
-    assert not Authorizer(held).allows(ALICE, operation, ResourceType.GROUP, name)
 
 
 @given(st.lists(acls, max_size=6, unique=True))
@@ -109,25 +75,6 @@ def test_rules_that_are_removed_decide_nothing_more(rules: list[Acl]) -> None:
         for operation in Operation:
             question = (ALICE, operation, ResourceType.TOPIC, name)
             assert Authorizer(held).allows(*question) == Authorizer(fresh).allows(*question)
-
-
-def test_a_filter_of_type_match_finds_the_rules_about_a_resource() -> None:
-    def rule(name: str, pattern: PatternType) -> Acl:
-        return Acl(ResourceType.TOPIC, name, pattern, "User:a", "*", Operation.READ, Permission.ALLOW)
-
-    held = Acls()
-    wanted = [
-        rule("orders", PatternType.LITERAL),
-        rule("*", PatternType.LITERAL),
-        rule("ord", PatternType.PREFIXED),
-    ]
-    for one in (*wanted, rule("ord", PatternType.LITERAL), rule("orders-2", PatternType.PREFIXED)):
-        held.add(one)
-    found = AclFilter(
-        ResourceType.TOPIC, "orders", PatternType.MATCH, None, None, Operation.ANY, Permission.ANY
-    )
-    assert at_once(held.matching(found)) == wanted
-    assert at_once(held.matching(found._replace(pattern_type=PatternType.ANY))) == wanted[:1]
 
 
 @pytest.mark.parametrize("text", ["alice", "User:", ":alice", "User:a;b"])

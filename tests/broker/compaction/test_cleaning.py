@@ -1,34 +1,18 @@
-"""Records that compaction keeps of a log, case by case (Kafka's Cleaner)."""
+"""Records that compaction keeps of a log: cases that depend on time, or on what a pass has met before.
+
+`tests.conformance.test_compaction` compares the batches that are left with those of Kafka's Cleaner.
+"""
 
 from __future__ import annotations
 
-import pytest
-
 from groupstorm.broker.log.batches import Batch, parse_stored
 from groupstorm.broker.log.partition import PartitionLog
-from groupstorm.broker.log.records import pack
 from tests.broker import wire
 from tests.broker.compaction.reading import NOW_MS, Read, append, clean, compacted_log, offsets, read
 from tests.broker.frames.requests import checked
 
 DAY_MS = 86_400_000
 TRANSACTIONAL = 0x10
-
-
-def test_the_newest_record_of_each_key_stays_at_its_offset() -> None:
-    log = compacted_log()
-    append(log, (b"a", b"1"), (b"b", b"1"), (b"a", b"2"))
-    append(log, (b"c", b"1"), (b"b", b"2"))
-    append(log, (b"d", b"1"))
-    assert clean(log)
-    assert [*read(log)] == [
-        Read(2, b"a", b"2"),
-        Read(3, b"c", b"1"),
-        Read(4, b"b", b"2"),
-        Read(5, b"d", b"1"),
-    ]
-    assert (log.start_offset, log.end_offset) == (0, 6)
-    assert log.size_bytes == sum(map(len, log.batches.all_data()))
 
 
 def test_the_active_segment_is_not_compacted() -> None:
@@ -43,42 +27,6 @@ def test_the_active_segment_is_not_compacted() -> None:
     assert not clean(log), "nothing is dirty"
 
 
-def test_a_batch_keeps_its_place_and_its_numbers() -> None:
-    log = compacted_log()
-    append(log, (b"a", b"1"), (b"b", b"1"), (b"a", b"2"), (b"b", b"2"), producer_id=7, epoch=3, sequence=40)
-    append(log, (b"a", b"3"), producer_id=7, epoch=3, sequence=44)
-    append(log, (b"c", b"1"))
-    clean(log)
-    (data, *_) = log.batches.all_data()
-    stored = parse_stored(data)
-    assert stored is not None, "length and checksum are right"
-    header = Batch.read(data)
-    assert (header.base_offset, header.last_offset, header.count_of_records) == (0, 3, 1)
-    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (7, 3, 40)
-    assert stored.last_sequence == 43
-
-
-@pytest.mark.parametrize("compression", [1, 2, 3, 4])
-def test_a_compressed_batch_is_packed_again(compression: int) -> None:
-    if compression > 1:
-        pytest.importorskip("cramjam", reason="snappy, lz4 and zstd: pip install cramjam")
-    log = compacted_log()
-    append_packed(log, wire.batch([b"1", b"2"], keys=[b"a", b"b"]), compression)
-    append_packed(log, wire.batch([b"3"], keys=[b"b"]), compression)
-    append(log, (b"c", b"1"))
-    assert clean(log)
-    assert [*read(log)] == [Read(0, b"a", b"1"), Read(2, b"b", b"3"), Read(3, b"c", b"1")]
-    assert Batch.read(log.batches.data(0)).compression == compression
-
-
-def append_packed(log: PartitionLog, data: bytes, compression: int, damage: bytes = b"") -> None:
-    records = pack(data[61:], compression) + damage
-    header = data[:8] + (61 - 12 + len(records)).to_bytes(4, "big") + data[12:61]
-    stored = parse_stored(checked(header[:22] + bytes((header[22] | compression,)) + header[23:] + records))
-    assert stored is not None
-    log.append(stored)
-
-
 def test_a_batch_that_cannot_be_opened_stays_and_replaces_no_record() -> None:
     log = compacted_log()
     append(log, (b"a", b"1"))
@@ -91,15 +39,6 @@ def test_a_batch_that_cannot_be_opened_stays_and_replaces_no_record() -> None:
     assert clean(log)
     assert [Batch.read(one).base_offset for one in log.batches.all_data()] == [0, 1, 2]
     assert log.batches.data(1)[16:] == unreadable[16:]
-
-
-def test_records_without_a_key_go() -> None:
-    """A topic that becomes a compacted one may have some; Cleaner counts them as invalid."""
-    log = compacted_log()
-    append(log, (None, b"1"), (b"a", b"1"))
-    append(log, (b"b", b"1"))
-    clean(log)
-    assert offsets(log) == [1, 2]
 
 
 # tombstones
@@ -142,30 +81,6 @@ def test_a_horizon_is_of_the_batch_and_does_not_move() -> None:
 # batches without records
 
 
-def test_the_last_batch_of_a_producer_stays_without_records() -> None:
-    log = compacted_log()
-    for sequence in range(3):
-        append(log, (b"a", b"%d" % sequence), producer_id=7, epoch=0, sequence=sequence)
-    append(log, (b"a", b"new"), producer_id=8, epoch=0, sequence=0)
-    append(log, (b"b", b"1"))
-    clean(log)
-    assert [
-        (Batch.read(one).base_offset, Batch.read(one).count_of_records) for one in log.batches.all_data()
-    ] == [
-        (2, 0),
-        (3, 1),
-        (4, 1),
-    ]
-    assert offsets(log) == [3, 4]
-    assert append(log, (b"a", b"2"), producer_id=7, epoch=0, sequence=2) == 2, "a repetition"
-    assert append(log, (b"b", b"2"), producer_id=7, epoch=0, sequence=3) == 5
-    append(log, (b"c", b"1"))
-    clean(log)
-    assert [Batch.read(one).base_offset for one in log.batches.all_data()] == [3, 5, 6], (
-        "the producer went on"
-    )
-
-
 def test_the_last_batch_of_a_pass_stays_without_records() -> None:
     """So that the last offset in front of the dirty part is not lost. Here an aborted transaction's."""
     log = compacted_log()
@@ -190,50 +105,12 @@ def test_an_empty_batch_has_no_time() -> None:
     assert log.at_max_timestamp()[:] == (NOW_MS + 20, 2)
 
 
-def test_offsets_by_time_count_the_records_that_are_left() -> None:
-    log = compacted_log()
-    data = wire.batch([b"1", b"2", b"3"], keys=[b"a", b"b", b"a"], stamps_ms=[NOW_MS, NOW_MS + 1, NOW_MS + 2])
-    stored = parse_stored(data)
-    assert stored is not None
-    log.append(stored)
-    append(log, (b"b", b"2"), now_ms=NOW_MS + 9)
-    append(log, (b"c", b"2"), now_ms=NOW_MS + 8)
-    clean(log)
-    assert offsets(log) == [2, 3, 4]
-    assert log.at_timestamp(NOW_MS)[:] == (NOW_MS + 2, 2)
-    assert log.at_max_timestamp()[:] == (NOW_MS + 9, 3)
-
-
-def test_a_fetch_within_a_gap_begins_behind_it() -> None:
-    log = compacted_log()
-    for number in range(5):
-        append(log, (b"a", b"%d" % number))
-    append(log, (b"b", b"1"))
-    clean(log)
-    assert offsets(log) == [4, 5]
-    for offset in range(5):
-        assert Batch.read(log.read(offset, 10**6, at_least_one=True)[0]).base_offset == 4
-    assert log.has_offset(0)
-
-
 # transactions
 
 
 def transaction(log: PartitionLog, is_commit: bool, *records: tuple[bytes, bytes], epoch: int = 0) -> None:
     append(log, *records, producer_id=7, epoch=epoch, sequence=0, attributes=TRANSACTIONAL)
     log.append_marker(7, epoch, is_commit, NOW_MS)
-
-
-def test_records_of_aborted_transactions_go_and_replace_no_others() -> None:
-    log = compacted_log()
-    append(log, (b"a", b"1"))
-    transaction(log, False, (b"a", b"aborted"), epoch=0)
-    transaction(log, True, (b"b", b"committed"), epoch=1)
-    append(log, (b"c", b"1"))
-    before = [*read(log, committed_only=True)]
-    clean(log)
-    assert [*read(log, committed_only=True)] == before
-    assert offsets(log) == [0, 3, 5]
 
 
 def test_a_marker_stays_until_a_pass_has_met_no_batch_of_its_transaction() -> None:

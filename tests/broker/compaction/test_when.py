@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from groupstorm.broker.log.columns import LogBatches, RecordStore
 from groupstorm.broker.log.partition import Segments
 from groupstorm.broker.topic_configs import LogSettings
 from groupstorm.coordinator.errors import Error
@@ -51,24 +50,6 @@ def test_segments_in_front_of_the_log_are_forgotten() -> None:
     assert segments.bases == [3, 4]
     segments.begin_at(9)
     assert segments.bases == [9]
-
-
-def test_restored_segments_go_on_as_those_before() -> None:
-    configs = settings(segment_bytes=250)
-    batches, segments = LogBatches(RecordStore()), Segments()
-    log = compacted_log(segment_bytes=250)
-    for _ in range(5):
-        append(log, (b"a", b"x" * 30))
-    for data in log.batches.all_data():
-        batches.append(data)
-        segments.appending(batches.columns.base_offsets[-1], len(data), NOW_MS, configs)
-    restored = Segments()
-    restored.restore(segments.bases, batches)
-    for offset in range(5, 9):
-        for one in (segments, restored):
-            one.appending(offset, 100, NOW_MS, configs)
-    assert restored.bases == segments.bases
-    assert len(restored.bases) > 3
 
 
 @pytest.mark.parametrize(("ratio", "is_due"), [(0.0, True), (0.49, True), (0.5, False), (0.51, False)])

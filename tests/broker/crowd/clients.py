@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import struct
-import time
 from collections.abc import Awaitable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -50,29 +49,21 @@ async def connect(address: Address, count: int, limit: int = 2**16) -> list[Clie
     return clients
 
 
-async def slowest_answer_s(client: Client, meanwhile: Awaitable[object]) -> tuple[float, float, int]:
-    """The median and the longest time of a client's ApiVersions while something else goes on, in seconds, and
-    how many were asked."""
+async def ask_meanwhile(client: Client, meanwhile: Awaitable[object]) -> None:
+    """A client asks for ApiVersions, some hundred times, while something else goes on."""
     other = asyncio.ensure_future(meanwhile)
-    times: list[float] = []
-    while not other.done() or len(times) < _AT_ONCE:
-        began_s = time.perf_counter()
+    asked = 0
+    while not other.done() or asked < _AT_ONCE:
         await client.ask(wire.API_VERSIONS, 0)
-        times.append(time.perf_counter() - began_s)
+        asked += 1
         await asyncio.sleep(0.001)
     await other
-    times.sort()
-    return times[len(times) // 2], times[-1], len(times)
 
 
 def rss_mib(process: int) -> float:
     """The memory that a process has in use."""
     pages = int(Path(f"/proc/{process}/statm").read_text("ascii").split()[1])
     return pages * 4096 / 2**20
-
-
-def open_files(process: int) -> int:
-    return len(list(Path(f"/proc/{process}/fd").iterdir()))
 
 
 # bad clients
@@ -84,7 +75,6 @@ async def ask_and_never_read(clients: Sequence[Client], partition_bytes: int) ->
     partition = {"partition": 0, "fetch_offset": 0, **limits}
     topic = {"topic": "orders", "partitions": (partition,)}
     fields: dict[str, Any] = {
-        "replica_id": -1,
         "max_wait": milliseconds(0),
         "min_bytes": 0,
         "max_bytes": partition_bytes,
@@ -94,14 +84,6 @@ async def ask_and_never_read(clients: Sequence[Client], partition_bytes: int) ->
     for client in clients:
         client.writer.write(asked * _BIG_ANSWERS)
     await asyncio.sleep(2.0)
-
-
-async def send_bytes_one_by_one(clients: Sequence[Client], every_s: float, count: int | None = None) -> None:
-    """Each sends a byte of a request every ``every_s`` seconds; ``count``: how many, None: all."""
-    for byte in framed(request(wire.API_VERSIONS, 0, 1))[:count]:
-        for client in clients:
-            client.writer.write(bytes((byte,)))
-        await asyncio.sleep(every_s)
 
 
 async def announce(clients: Sequence[Client], announced: int, sent: int) -> None:

@@ -16,6 +16,8 @@ from typing import Any
 import crc32c
 
 from groupstorm.broker.apis import APIS
+from groupstorm.broker.log.batches import HEADER_BYTES
+from groupstorm.broker.log.records import pack
 from groupstorm.protocol.codec import CodecError, encoder, request_type
 from groupstorm.protocol.codec.shape import EPOCH, FieldShape, shapes_of
 from tests.broker import wire
@@ -144,7 +146,7 @@ def record_batches(draw: random.Random) -> bytes:
     )
     match draw.randrange(8):
         case 0:
-            return packed_by_gzip(data, draw.choice((data[61:], bytes(2_000_000), b"\xff" * 5000)))
+            return compressed(data, records=draw.choice((data[61:], bytes(2_000_000), b"\xff" * 5000)))
         case 1:
             return checked(
                 _with_byte(data, 22, data[22] | draw.randrange(8))
@@ -159,11 +161,15 @@ def record_batches(draw: random.Random) -> bytes:
             return data
 
 
-def packed_by_gzip(data: bytes, records: bytes) -> bytes:
-    """The batch with these records, packed: a few bytes may unpack to many."""
-    packed = gzip.compress(records, mtime=0)
-    with_length = data[:8] + (61 - 12 + len(packed)).to_bytes(4, "big") + data[12:61] + packed
-    return checked(_with_byte(with_length, 22, data[22] | 1))
+def compressed(data: bytes, compression: int = 1, records: bytes | None = None) -> bytes:
+    """The batch of `wire.batch` with this compression; gzip's is packed by Python.
+
+    ``records``: instead of its own; a few bytes may unpack to many.
+    """
+    records = data[HEADER_BYTES:] if records is None else records
+    packed = gzip.compress(records, mtime=0) if compression == 1 else pack(records, compression)
+    length = (HEADER_BYTES - 12 + len(packed)).to_bytes(4, "big")
+    return checked(_with_byte(data[:8] + length + data[12:HEADER_BYTES] + packed, 22, data[22] | compression))
 
 
 def checked(data: bytes) -> bytes:

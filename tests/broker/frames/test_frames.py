@@ -8,9 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from groupstorm.broker.broker import Broker
+from groupstorm.coordinator.errors import Error
 from tests.broker import wire
+from tests.broker.driver import PEER, Driver
 from tests.broker.frames.harness import ANSWERED, CLOSED, Hang, World, cpu_limit
 from tests.broker.frames.trying import ROUND, Tally, attempt, run_round
 from tests.broker.wire import framed
@@ -68,6 +72,14 @@ def test_a_failure_is_found_and_shrunk_to_the_frame_that_shows_it(monkeypatch: p
     ((sort, frames),) = tally.failures.items()
     assert sort.startswith("RuntimeError at test_frames.py:")
     assert [frame[5] for frame in frames] == [wire.FIND_COORDINATOR]
+
+
+@given(st.binary(max_size=200))
+def test_random_bytes(frame: bytes) -> None:
+    driver = Driver()
+    effects = driver.broker.receive(1, PEER, frame, driver.now_ms)
+    assert len(effects.outputs) <= 1
+    assert driver.ask(wire.API_VERSIONS, 0).error_code == Error.NONE
 
 
 def test_a_frame_that_takes_too_long_is_found() -> None:

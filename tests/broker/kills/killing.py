@@ -9,11 +9,9 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from tests.broker import wire
-from tests.broker.kills.compacted import BACKOFF_MS
 from tests.broker.kills.load import FIRST, PLAIN, SECOND, TOPIC, Acknowledged, under_load
 from tests.broker.kills.requests import read
 from tests.broker.kills.served import ServedProcess, served
-from tests.broker.kills.sharing import SHARED
 from tests.broker.test_serve import DEADLINE_S
 from tests.broker.wire import RawClient
 from tests.waiting import wait_until
@@ -39,10 +37,8 @@ def kill_repeatedly(folder: Path, count: int, seed: int) -> Iterator[Acknowledge
 
 
 def _served(data: Path) -> AbstractContextManager[ServedProcess]:
-    """A broker that writes checkpoints and compacts logs often: a kill meets every part of that."""
-    settings = ("group.initial.rebalance.delay.ms=0", f"log.cleaner.backoff.ms={BACKOFF_MS}")
-    topics = f"--topic={TOPIC}:3", f"--topic={SHARED}:1"
-    return served(data, *topics, *(f"--set={one}" for one in settings))
+    """A broker that writes checkpoints often: a kill meets every part of that."""
+    return served(data, f"--topic={TOPIC}:3", "--set=group.initial.rebalance.delay.ms=0")
 
 
 def live_and_die(data: Path, told: Acknowledged, life_s: float) -> None:
@@ -50,8 +46,6 @@ def live_and_die(data: Path, told: Acknowledged, life_s: float) -> None:
     with _served(data) as broker:
         with RawClient(broker.address) as client:
             check(client, told)
-            told.compacted.create(client)
-            told.shared.create(client)
         threads = under_load(broker.address, told)
         time.sleep(life_s)
         wait_until(lambda: told.has_all_kinds or told.problems, "something of each kind to lose")
@@ -75,8 +69,6 @@ def check(client: RawClient, told: Acknowledged) -> None:
     assert first == second, "a transaction is in one partition and not in the other"
     assert set(told.committed) <= set(first), "a committed transaction is lost"
     assert not set(told.aborted) & set(first), "an aborted transaction is there"
-    told.compacted.check(client)
-    told.shared.check(client)
 
 
 def committed_offset(client: RawClient, group: str) -> int:

@@ -10,9 +10,7 @@ from typing import Any
 
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
-from tests.broker.kills.compacted import CompactedTopic
 from tests.broker.kills.requests import begin_transaction, end_transaction, send
-from tests.broker.kills.sharing import SharedTopic
 from tests.broker.streams_members import streams_beat, streams_join
 from tests.broker.wire import RawClient, milliseconds
 
@@ -41,20 +39,14 @@ class Acknowledged:
     """The values of acknowledged transactions; each was written to both partitions."""
     aborted: list[bytes] = field(default_factory=list)
     numbers: itertools.count[int] = field(default_factory=itertools.count)
-    compacted: CompactedTopic = field(default_factory=CompactedTopic)
-    shared: SharedTopic = field(default_factory=SharedTopic)
     problems: list[AssertionError] = field(default_factory=list)
     """What a client got and must not get."""
 
     @property
     def has_all_kinds(self) -> bool:
         """Whether there is something of each kind that a restart could lose."""
-        return all(
-            (
-                *(self.records, self.commits, self.committed, self.aborted),
-                *(self.generation, self.group_epoch, self.shared.accepted),
-            )
-        )
+        kinds = (self.records, self.commits, self.committed, self.aborted, self.generation, self.group_epoch)
+        return all(kinds)
 
 
 def under_load(address: Address, told: Acknowledged) -> list[threading.Thread]:
@@ -65,9 +57,6 @@ def under_load(address: Address, told: Acknowledged) -> list[threading.Thread]:
         join,
         count,
         transact,
-        lambda client, told: told.compacted.write(client),
-        lambda client, told: told.compacted.transact(client),
-        lambda client, told: told.shared.work(client),
     )
     threads = [threading.Thread(target=_until_the_end, args=(one, address, told)) for one in clients]
     for thread in threads:

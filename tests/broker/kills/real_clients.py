@@ -35,8 +35,7 @@ from confluent_kafka.admin import (
 )
 
 from groupstorm.clients.brokers.jvm import held_ports
-from tests.broker.kills.compacted import BACKOFF_MS
-from tests.broker.kills.served import ServedProcess, served
+from tests.broker.kills.served import BACKOFF_MS, ServedProcess, served
 from tests.broker.test_serve import DEADLINE_S
 from tests.waiting import wait_until
 
@@ -261,6 +260,7 @@ def _check(address: str, told: Told) -> None:
     found = {topic: _values(address, topic) for topic in TOPICS}
     plain = [value for _, value in found[PLAIN]]
     assert plain == told.plain, "each acknowledged record once, in the order of sending"
+    assert len(found[COMPACTED]) < len(plain) / 2, "nothing was compacted"
     newest = {key: int(value) for key, value in found[COMPACTED]}
     assert newest == told.newest == told.sent
     first, second = ([value for _, value in found[one]] for one in (FIRST, SECOND))

@@ -28,38 +28,48 @@ def send(
         9,
         transactional_id=transactional_id,
         acks=-1,
-        timeout=milliseconds(1000),
+        timeout=milliseconds(10_000),
         topic_data=({"name": topic, "partition_data": (data,)},),
     )
     return answer.responses[0].partition_responses[0]
+
+
+def init_producer(client: RawClient, name: str | None) -> Any:
+    """``name``: the transactional id, if the producer has one."""
+    return client.ask(
+        wire.INIT_PRODUCER_ID,
+        4,
+        transactional_id=name,
+        transaction_timeout=milliseconds(60_000),
+    )
 
 
 def begin_transaction(
     client: RawClient, name: str, topic: str, partitions: Sequence[int]
 ) -> tuple[int, int] | None:
     """Producer id and epoch; None if the transaction before has not ended yet."""
-    producer = client.ask(
-        wire.INIT_PRODUCER_ID,
-        4,
-        transactional_id=name,
-        transaction_timeout=milliseconds(60_000),
-        producer_id=-1,
-        producer_epoch=-1,
-    )
+    producer = init_producer(client, name)
     if producer.error_code == Error.CONCURRENT_TRANSACTIONS:
         return None
     assert producer.error_code == Error.NONE
-    asked = {"name": topic, "partitions": tuple(partitions)}
+    found = producer.producer_id, producer.producer_epoch
+    assert add_partitions(client, name, found, topic, partitions) == Error.NONE
+    return found
+
+
+def add_partitions(
+    client: RawClient, name: str, producer: tuple[int, int], topic: str, partitions: Sequence[int]
+) -> int:
+    """The error of the first partition."""
     added = client.ask(
         wire.ADD_PARTITIONS_TO_TXN,
         3,
         v3_and_below_transactional_id=name,
-        v3_and_below_producer_id=producer.producer_id,
-        v3_and_below_producer_epoch=producer.producer_epoch,
-        v3_and_below_topics=(asked,),
+        v3_and_below_producer_id=producer[0],
+        v3_and_below_producer_epoch=producer[1],
+        v3_and_below_topics=({"name": topic, "partitions": tuple(partitions)},),
     )
-    assert added.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code == Error.NONE
-    return producer.producer_id, producer.producer_epoch
+    return int(added.results_by_topic_v3_and_below[0].results_by_partition[0].partition_error_code)
 
 
 def end_transaction(client: RawClient, name: str, producer: tuple[int, int], commits: bool) -> None:
@@ -75,13 +85,13 @@ def read(client: RawClient, topic: str, partition: int) -> Iterator[Record]:
     """The committed records, as a consumer with `read_committed` sees them."""
     offset = 0
     while True:
-        answer = _fetch(client, topic, partition, offset)
+        answer = fetch(client, topic, partition, offset)
         assert answer.error_code == Error.NONE
         if not answer.records:
             return
         aborted = sorted((one.first_offset, one.producer_id) for one in answer.aborted_transactions or ())
         dropped: set[int] = set()
-        for batch in _batches(answer.records):
+        for batch in batches(answer.records):
             header = Batch.read(batch)
             offset = header.last_offset + 1
             while aborted and aborted[0][0] <= header.last_offset:
@@ -94,7 +104,7 @@ def read(client: RawClient, topic: str, partition: int) -> Iterator[Record]:
                     yield Record(header.base_offset + one.offset_delta, one.key, one.value)
 
 
-def _batches(records: bytes) -> Iterator[bytes]:
+def batches(records: bytes) -> Iterator[bytes]:
     """The batches of an answer, which gives whole ones only."""
     at = 0
     while at < len(records):
@@ -103,24 +113,20 @@ def _batches(records: bytes) -> Iterator[bytes]:
         at = end
 
 
-def _fetch(client: RawClient, topic: str, partition: int, offset: int) -> Any:
+def fetch(client: RawClient, topic: str, partition: int, offset: int, isolation_level: int = 1) -> Any:
+    """The answer for the partition; ``isolation_level``: 1: of committed reads."""
     asked = {
         "partition": partition,
         "fetch_offset": offset,
-        "partition_max_bytes": 1_000_000,
-        "current_leader_epoch": -1,
+        "partition_max_bytes": 10_000_000,
     }
     answer = client.ask(
         wire.FETCH,
         11,
-        replica_id=-1,
         max_wait=milliseconds(0),
         min_bytes=1,
-        max_bytes=1_000_000,
-        isolation_level=1,
-        session_id=0,
-        session_epoch=-1,
+        max_bytes=10_000_000,
+        isolation_level=isolation_level,
         topics=({"topic": topic, "partitions": (asked,)},),
-        rack_id="",
     )
     return answer.responses[0].partitions[0]

@@ -19,6 +19,8 @@ from groupstorm.cli import serve  # noqa: F401  # imported before the fork
 from groupstorm.cli.app import main
 from tests.broker.test_serve import DEADLINE_S
 
+#: A pass over compacted logs every 20 ms.
+BACKOFF_MS = 20
 _CONTEXT = multiprocessing.get_context("fork")
 
 

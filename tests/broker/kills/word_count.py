@@ -13,8 +13,7 @@ from pathlib import Path
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from groupstorm.clients.brokers.jvm import held_ports
-from tests.broker.kills.compacted import BACKOFF_MS
-from tests.broker.kills.served import served
+from tests.broker.kills.served import BACKOFF_MS, served
 from tests.broker.test_serve import DEADLINE_S
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.applications import RUNNING, Instance, stopping

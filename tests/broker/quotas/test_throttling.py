@@ -6,7 +6,6 @@ import random
 
 import pytest
 
-from groupstorm.broker.quotas import Rate, Windows
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from tests.broker.quotas.throttling import GOLDEN, ask_kafka, draw_case, throttle_times
 
@@ -25,11 +24,3 @@ def test_kafka_gives_the_same_throttle_times_in_other_cases() -> None:
     except (BrokerUnavailable, StopIteration) as missing:
         pytest.skip(f"needs Java and Kafka's jars: {missing}")
     assert [throttle_times(case) for case in cases] == expected
-
-
-def test_a_client_that_waits_as_long_as_it_is_told_is_within_its_quota() -> None:
-    rate = Rate(Windows())
-    rate.record(30_000, 0)
-    throttle_ms = rate.throttle_ms(1000, 0)
-    assert throttle_ms == 20_000
-    assert rate.throttle_ms(1000, throttle_ms) == 0

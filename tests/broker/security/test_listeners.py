@@ -52,15 +52,6 @@ def log_in(client: RawClient, password: str = "secret") -> Error:
     return Error(client.ask(wire.SASL_AUTHENTICATE, 2, auth_bytes=token).error_code)
 
 
-def test_requests_over_tls(certificates: Certificates) -> None:
-    with listening(with_tls(certificates)) as broker:
-        with RawClient(address(broker), certificates.client_context()) as client:
-            (topic,) = client.ask(wire.METADATA, 1, topics=None).topics
-            assert topic.name == "orders"
-        wait_until(lambda: not broker.call(broker.open_connections))
-    assert broker.closed == []
-
-
 @pytest.mark.slow
 def test_many_requests_in_one_packet_over_tls_are_answered_in_their_order(certificates: Certificates) -> None:
     """Muting and unmuting applies to decrypted bytes too."""

@@ -51,16 +51,6 @@ def test_the_example_of_rfc_7677() -> None:
     assert finish(exchange, FINAL) == Authenticated("user", signature)
 
 
-def test_the_example_of_rfc_5802() -> None:
-    """With SHA-1, which no listener offers."""
-    credential = make_credential("sha1", "pencil", base64.b64decode("QSXCR+Q6sek8bf92"))
-    exchange = begin(credential, nonce="3rfcNHYJY1ZVvWVs7j")
-    challenge = b"r=fyko+d2lbbFgONRv9qkxdawL3rfcNHYJY1ZVvWVs7j,s=QSXCR+Q6sek8bf92,i=4096"
-    assert exchange.send(b"n,,n=user,r=fyko+d2lbbFgONRv9qkxdawL") == challenge
-    final = b"c=biws,r=fyko+d2lbbFgONRv9qkxdawL3rfcNHYJY1ZVvWVs7j,p=v0X8v3Bz2T0CJGbJQyF0X+HI4Ts="
-    assert finish(exchange, final).token == b"v=rmF9pqV8S7suAoZWja4dJRkFsKQ="
-
-
 NAMES = st.text(st.characters(min_codepoint=0x21, max_codepoint=0x7E), min_size=1)
 PASSWORDS = st.text(st.characters(blacklist_categories=["Cs"]), min_size=1)
 

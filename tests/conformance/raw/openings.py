@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from groupstorm.coordinator.errors import Error
@@ -12,6 +13,21 @@ from tests.conformance.raw.steps import OK, Receive, Send, Steps, Until, ask
 _TWO_STEPS_SINCE = 4
 
 MEMBER_ID_REQUIRED = Error.MEMBER_ID_REQUIRED
+
+
+def listed(*states: str) -> Mapping[str, Any]:
+    """The answer to ListGroups."""
+    return {"error_code": "NONE", "groups": [{"group_state": state} for state in states]}
+
+
+def deleted(code: Error) -> Mapping[str, Any]:
+    """The answer to DeleteGroups."""
+    return {"results": [{"error_code": code.name}]}
+
+
+def each(*codes: Error) -> Mapping[str, Any]:
+    """An error for each partition of the only topic."""
+    return {"topics": [{"partitions": [{"error_code": code.name} for code in codes]}]}
 
 
 def request_member_id(who: str, *, version: int = 9, **more: Any) -> Steps:

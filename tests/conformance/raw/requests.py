@@ -241,8 +241,6 @@ def init_producer() -> Request:
     fields = {
         "transactional_id": "{group}",
         "transaction_timeout": 60_000,
-        "producer_id": -1,
-        "producer_epoch": -1,
     }
     return Request("InitProducerId", 4, fields)
 

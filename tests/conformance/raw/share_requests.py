@@ -55,10 +55,7 @@ def fetch(epoch: int, acks: Acks | None = None, *, member: str | None = None, **
         "max_bytes": 1_000_000,
         "max_records": 100,
         "batch_size": 100,
-        "share_acquire_mode": 0,
-        "is_renew_ack": False,
         "topics": _topics(acks, more.pop("topic_id", "{topic_id}")),
-        "forgotten_topics_data": (),
     }
     return Request("ShareFetch", 2, {**fields, **more})
 
@@ -68,7 +65,6 @@ def acknowledge(epoch: int, acks: Acks | None = None, *, member: str | None = No
         "group_id": "{group}",
         "member_id": _member(member),
         "share_session_epoch": epoch,
-        "is_renew_ack": False,
         "topics": _topics(acks, more.pop("topic_id", "{topic_id}")),
     }
     return Request("ShareAcknowledge", more.pop("version", 2), {**fields, **more})

@@ -61,36 +61,6 @@ async def commits_first(servers: str, group: str, topic: str, name: str, ledger:
                 await asyncio.sleep(WORK_S)
 
 
-async def begins_anew(servers: str, group: str, topic: str, name: str, ledger: Ledger) -> None:
-    """Begins with the first record whenever it starts, whatever is committed."""
-    ledger.started(name)
-    async with consumer_of(servers, group, topic, name) as consumer:
-        await consumer.seek_to_beginning()
-        async for record in consumer:
-            with ledger.processing(record, by=name):
-                await asyncio.sleep(WORK_S)
-            await consumer.commit()
-
-
-async def mixes_up(servers: str, group: str, topic: str, name: str, ledger: Ledger) -> None:
-    """Processes the records of a poll at once: the first one takes longest."""
-
-    async def process(record: Any, after_s: float) -> None:
-        with ledger.processing(record, by=name):
-            await asyncio.sleep(after_s)
-
-    ledger.started(name)
-    async with consumer_of(servers, group, topic, name) as consumer:
-        while True:
-            polled = await consumer.getmany(timeout_ms=1000, max_records=4)
-            for records in polled.values():
-                waits = range(len(records), 0, -1)
-                work = [process(one, WORK_S * wait) for one, wait in zip(records, waits, strict=True)]
-                await asyncio.gather(*work)
-            if polled:
-                await consumer.commit()
-
-
 async def goes_on(servers: str, group: str, topic: str, name: str, ledger: Ledger) -> None:
     """Works through a poll without asking whether the partitions are still its own, one record a second."""
     ledger.started(name)

@@ -12,9 +12,9 @@ pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.testing import Broker
 from groupstorm.testing.chosen import chosen_broker
-from groupstorm.testing.ledger import Allowed, Kind, Ledger, Report
+from groupstorm.testing.ledger import Kind, Ledger, Report
 from groupstorm.testing.real import SharedBrokers
-from tests.testing.ledger.services import Service, careful, commits_first, commits_late
+from tests.testing.ledger.services import Service, careful, commits_first
 from tests.waiting import until
 
 RECORDS = 8
@@ -103,17 +103,3 @@ async def test_a_service_that_commits_first(broker: Broker) -> None:
     assert "one        begins record" in story
     assert "one        breaks off record" in story
     assert f"commits {lost.partition} up to offset {lost.offset + 1}" in story
-
-
-@pytest.mark.slow
-async def test_a_service_that_ends_before_its_commit(broker: Broker) -> None:
-    """The record is processed again, and at-least-once allows it."""
-
-    async def end(ledger: Ledger, one: asyncio.Task[None]) -> None:
-        await until(lambda: ledger.report(over=False).processed == 1)
-        await cancelled(one)
-
-    report = await played(broker, commits_late, end)
-    assert report.faults == []
-    assert [one.kind for one in report.findings] == [Kind.TWICE]
-    assert report.findings[0].allowed is Allowed.YES

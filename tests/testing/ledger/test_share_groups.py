@@ -8,21 +8,16 @@ from collections.abc import AsyncIterator
 import pytest
 
 import groupstorm
-from groupstorm.clients.brokers import read_kind
-from groupstorm.clients.brokers.contract import BrokerUnavailable
-from groupstorm.clients.brokers.jvm import jvm
 from groupstorm.clients.share import AcknowledgeType, ShareConsumer
 from groupstorm.problems import InputError
-from groupstorm.testing import Broker, Ledger
+from groupstorm.testing import Ledger
 from groupstorm.testing.ledger import Kind, LedgerFailed
 from groupstorm.testing.ledger.history import Allowed, History, Processing
 from groupstorm.testing.ledger.judging import Rules, ShareJudge
-from groupstorm.testing.real import RealBroker
-from tests.clients.share.members import SETTINGS, Members, polled
+from tests.clients.share.members import Members, polled
+from tests.testing.kinds import sharing
 from tests.testing.ledger.test_judging import TP, kinds, record, work
 
-KAFKA = "4.4.0"
-TOPICS = {"orders": 2, "single": 1}
 DEADLINE_S = 30.0
 
 
@@ -68,31 +63,11 @@ def test_the_most_deliveries_are_a_number() -> None:
         Ledger(broker, "billing", deliveries="two")  # type: ignore[arg-type]  # a wrong one
 
 
-@pytest.fixture(params=["emulator", pytest.param("kafka", marks=pytest.mark.slow)])
+@pytest.fixture(params=["emulator", pytest.param("jvm", marks=pytest.mark.slow)])
 async def members(request: pytest.FixtureRequest) -> AsyncIterator[Members]:
-    pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
-    if request.param == "emulator":
-        async with groupstorm.broker(TOPICS, {**SETTINGS, "groupstorm.compatibility": KAFKA}) as one:
-            async for made in _members(one):
-                yield made
-        return
-    try:
-        async with jvm(SETTINGS, KAFKA) as kafka:
-            there = read_kind(kafka.address)
-            async with RealBroker(there, TOPICS, allow_writes=True) as reached:
-                async for made in _members(reached):
-                    yield made
-    except BrokerUnavailable as unavailable:
-        pytest.skip(str(unavailable))
-
-
-async def _members(broker: Broker) -> AsyncIterator[Members]:
-    made = Members(broker)
-    made.configure(share_record_lock_duration_ms="1000", share_delivery_count_limit="2")
-    try:
+    options = {"share_record_lock_duration_ms": "1000", "share_delivery_count_limit": "2"}
+    async with sharing(request.param, {"orders": 2, "single": 1}, **options) as made:
         yield made
-    finally:
-        await made.close()
 
 
 async def test_a_service_without_faults_and_what_it_gets_again(members: Members) -> None:

@@ -15,12 +15,10 @@ from groupstorm.simulation.instances import Instance
 from groupstorm.testing.ledger import Allowed, Kind, Ledger, LedgerFailed, Report
 from tests.testing.ledger.services import (
     Service,
-    begins_anew,
     careful,
     commits_first,
     commits_late,
     goes_on,
-    mixes_up,
 )
 
 SETTINGS = {"group.initial.rebalance.delay.ms": 0}
@@ -145,18 +143,6 @@ def test_a_record_that_is_committed_first_is_lost_if_the_instance_dies() -> None
         "one commits orders-0 up to offset 2",
         "one begins record 2 (orders-0, offset 1)",
     ]
-
-
-def test_committed_records_are_not_to_be_processed_again() -> None:
-    report = played(begins_anew, after(1, lambda one: one.restart()))
-    assert kinds(report) == {Kind.TWICE}
-    assert {one.allowed for one in report.faults} == {Allowed.NO}
-
-
-def test_records_that_are_processed_at_once_are_done_out_of_order() -> None:
-    report = played(mixes_up)
-    assert kinds(report) == {Kind.OUT_OF_ORDER}
-    assert played(mixes_up, ordered=False).findings == ()
 
 
 def test_an_instance_that_goes_on_processes_beside_the_new_owner() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from groupstorm.coordinator.errors import Error
-from tests.conformance.raw.openings import all_sync, group_of_one, send_join, stable_group
+from tests.conformance.raw.openings import all_sync, deleted, group_of_one, listed, send_join, stable_group
 from tests.conformance.raw.requests import (
     commit_from_outside,
     delete_groups,
@@ -26,14 +26,6 @@ def _is(state: str, *members: Mapping[str, Any], protocol: str = "") -> Mapping[
             {"error_code": "NONE", "group_state": state, "protocol_data": protocol, "members": list(members)}
         ]
     }
-
-
-def _listed(*states: str) -> Mapping[str, Any]:
-    return {"error_code": "NONE", "groups": [{"group_state": state} for state in states]}
-
-
-def _deleted(code: Error) -> Mapping[str, Any]:
-    return {"results": [{"error_code": code.name}]}
 
 
 CASES = (
@@ -88,14 +80,14 @@ CASES = (
         "filters ignore case; an unknown type matches no group",
         (
             group_of_one(),
-            ask("admin", list_groups(states=["Stable"]), _listed("Stable")),
-            ask("admin", list_groups(states=["sTABLE", "Empty"]), _listed("Stable")),
-            ask("admin", list_groups(states=["PreparingRebalance"]), _listed()),
-            ask("admin", list_groups(types=["Classic"]), _listed("Stable")),
-            ask("admin", list_groups(types=["classic"], states=["Empty"]), _listed()),
-            ask("admin", list_groups(types=["consumer"]), _listed()),
+            ask("admin", list_groups(states=["Stable"]), listed("Stable")),
+            ask("admin", list_groups(states=["sTABLE", "Empty"]), listed("Stable")),
+            ask("admin", list_groups(states=["PreparingRebalance"]), listed()),
+            ask("admin", list_groups(types=["Classic"]), listed("Stable")),
+            ask("admin", list_groups(types=["classic"], states=["Empty"]), listed()),
+            ask("admin", list_groups(types=["consumer"]), listed()),
             ask("a", leave(), OK),
-            ask("admin", list_groups(states=["Empty"]), _listed("Empty")),
+            ask("admin", list_groups(states=["Empty"]), listed("Empty")),
         ),
     ),
     *(
@@ -103,19 +95,19 @@ CASES = (
             f"delete-groups-v{version}",
             "a group that does not exist, one with members, and one without, whose offsets are deleted too",
             (
-                ask("admin", delete_groups(version=version), _deleted(Error.GROUP_ID_NOT_FOUND)),
+                ask("admin", delete_groups(version=version), deleted(Error.GROUP_ID_NOT_FOUND)),
                 group_of_one(),
-                ask("admin", delete_groups(version=version), _deleted(Error.NON_EMPTY_GROUP)),
+                ask("admin", delete_groups(version=version), deleted(Error.NON_EMPTY_GROUP)),
                 ask("a", heartbeat(), OK),
                 ask("a", leave(), OK),
                 ask("admin", commit_from_outside(), {}),
-                ask("admin", delete_groups(version=version), _deleted(Error.NONE)),
+                ask("admin", delete_groups(version=version), deleted(Error.NONE)),
                 ask(
                     "admin",
                     fetch_offsets(0),
                     {"groups": [{"topics": [{"partitions": [{"committed_offset": -1}]}]}]},
                 ),
-                ask("admin", delete_groups(version=version), _deleted(Error.GROUP_ID_NOT_FOUND)),
+                ask("admin", delete_groups(version=version), deleted(Error.GROUP_ID_NOT_FOUND)),
             ),
         )
         for version in range(3)

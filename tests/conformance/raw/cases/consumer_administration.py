@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from groupstorm.coordinator.errors import Error
 from tests.conformance.raw.consumer_openings import case, described, given, group_of_one, group_of_two, still
 from tests.conformance.raw.consumer_requests import LEAVE, beat, describe_consumers, enter
+from tests.conformance.raw.openings import deleted, listed
 from tests.conformance.raw.openings import group_of_one as classic_group
 from tests.conformance.raw.requests import (
     commit_from_outside,
@@ -17,15 +15,6 @@ from tests.conformance.raw.requests import (
     list_groups,
 )
 from tests.conformance.raw.steps import OK, ask
-
-
-def _listed(*states: str) -> Mapping[str, Any]:
-    return {"error_code": "NONE", "groups": [{"group_state": state} for state in states]}
-
-
-def _deleted(code: Error) -> Mapping[str, Any]:
-    return {"results": [{"error_code": code.name}]}
-
 
 CASES = (
     case(
@@ -78,28 +67,28 @@ CASES = (
         "list-consumers-by-state-and-type",
         "filters ignore case",
         group_of_two(),
-        ask("admin", list_groups(states=["Stable"]), _listed("Stable")),
-        ask("admin", list_groups(states=["sTABLE", "Empty"]), _listed("Stable")),
-        ask("admin", list_groups(states=["Assigning"]), _listed()),
-        ask("admin", list_groups(types=["Consumer"]), _listed("Stable")),
-        ask("admin", list_groups(types=["classic"]), _listed()),
-        ask("admin", list_groups(types=["classic", "consumer"], states=["stable"]), _listed("Stable")),
+        ask("admin", list_groups(states=["Stable"]), listed("Stable")),
+        ask("admin", list_groups(states=["sTABLE", "Empty"]), listed("Stable")),
+        ask("admin", list_groups(states=["Assigning"]), listed()),
+        ask("admin", list_groups(types=["Consumer"]), listed("Stable")),
+        ask("admin", list_groups(types=["classic"]), listed()),
+        ask("admin", list_groups(types=["classic", "consumer"], states=["stable"]), listed("Stable")),
         ask("b", beat(epoch=LEAVE), {}),
-        ask("admin", list_groups(states=["assigning"]), _listed("Assigning")),
+        ask("admin", list_groups(states=["assigning"]), listed("Assigning")),
         ask("a", beat(epoch=LEAVE), {}),
-        ask("admin", list_groups(states=["Empty"], types=["CONSUMER"]), _listed("Empty")),
+        ask("admin", list_groups(states=["Empty"], types=["CONSUMER"]), listed("Empty")),
     ),
     *(
         case(
             f"delete-consumer-groups-v{version}",
             "one with members is refused and goes on, an empty one goes with its offsets",
             group_of_one(),
-            ask("admin", delete_groups(version=version), _deleted(Error.NON_EMPTY_GROUP)),
+            ask("admin", delete_groups(version=version), deleted(Error.NON_EMPTY_GROUP)),
             still("a"),
             ask("a", beat(epoch=LEAVE), {}),
             ask("admin", commit_from_outside(), {}),
-            ask("admin", delete_groups(version=version), _deleted(Error.NONE)),
-            ask("admin", delete_groups(version=version), _deleted(Error.GROUP_ID_NOT_FOUND)),
+            ask("admin", delete_groups(version=version), deleted(Error.NONE)),
+            ask("admin", delete_groups(version=version), deleted(Error.GROUP_ID_NOT_FOUND)),
             ask("a", enter(), given(2, 0, 1, 2)),
         )
         for version in range(3)

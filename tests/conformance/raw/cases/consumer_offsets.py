@@ -8,12 +8,9 @@ from typing import Any
 from groupstorm.coordinator.errors import Error
 from tests.conformance.raw.consumer_openings import case, given, group_of_one, group_of_two, still, unchanged
 from tests.conformance.raw.consumer_requests import LEAVE, beat, commit_as, enter, fetch_as
+from tests.conformance.raw.openings import each
 from tests.conformance.raw.requests import commit_from_outside, delete_groups, delete_offsets, fetch_offsets
 from tests.conformance.raw.steps import OK, ask
-
-
-def _committed(code: Error = Error.NONE) -> Mapping[str, Any]:
-    return {"topics": [{"partitions": [{"error_code": code.name}]}]}
 
 
 def _fetched(offset: int) -> Mapping[str, Any]:
@@ -29,7 +26,7 @@ CASES = (
         "epoch-commit-and-fetch",
         "a commit at the member's epoch; a fetch that names the member names its epoch",
         group_of_one(),
-        ask("a", commit_as(7), _committed()),
+        ask("a", commit_as(7), each(Error.NONE)),
         ask("a", fetch_as(), _fetched(7)),
         ask("a", fetch_as(epoch=1), _not_fetched(Error.STALE_MEMBER_EPOCH)),
         ask("a", fetch_as(epoch=3), _not_fetched(Error.STALE_MEMBER_EPOCH)),
@@ -40,12 +37,12 @@ CASES = (
         "epoch-stale-commit",
         "STALE_MEMBER_EPOCH from a later or an older epoch for partitions that the member did not have then",
         group_of_two(),
-        ask("a", commit_as(7, epoch=4), _committed(Error.STALE_MEMBER_EPOCH)),
-        ask("a", commit_as(7, epoch=1), _committed(Error.STALE_MEMBER_EPOCH)),
-        ask("a", commit_as(7, epoch=-1), _committed(Error.STALE_MEMBER_EPOCH)),
-        ask("b", commit_as(7, epoch=2, partition=2), _committed(Error.STALE_MEMBER_EPOCH)),
-        ask("x", commit_as(7, epoch=3), _committed(Error.UNKNOWN_MEMBER_ID)),
-        ask("admin", commit_from_outside(), _committed(Error.UNKNOWN_MEMBER_ID)),
+        ask("a", commit_as(7, epoch=4), each(Error.STALE_MEMBER_EPOCH)),
+        ask("a", commit_as(7, epoch=1), each(Error.STALE_MEMBER_EPOCH)),
+        ask("a", commit_as(7, epoch=-1), each(Error.STALE_MEMBER_EPOCH)),
+        ask("b", commit_as(7, epoch=2, partition=2), each(Error.STALE_MEMBER_EPOCH)),
+        ask("x", commit_as(7, epoch=3), each(Error.UNKNOWN_MEMBER_ID)),
+        ask("admin", commit_from_outside(), each(Error.UNKNOWN_MEMBER_ID)),
         ask("admin", fetch_offsets(0), _fetched(-1)),
         still("a", "b"),
     ),
@@ -53,8 +50,8 @@ CASES = (
         "epoch-old-commit-of-kept-partitions",
         "an older epoch passes for partitions that the member has had since then (KIP-1251)",
         group_of_two(),
-        ask("a", commit_as(8, epoch=2, partition=0), _committed()),
-        ask("a", commit_as(8, epoch=2, partition=2), _committed(Error.STALE_MEMBER_EPOCH)),
+        ask("a", commit_as(8, epoch=2, partition=0), each(Error.NONE)),
+        ask("a", commit_as(8, epoch=2, partition=2), each(Error.STALE_MEMBER_EPOCH)),
         ask("admin", fetch_offsets(0), _fetched(8)),
     ),
     case(
@@ -63,17 +60,17 @@ CASES = (
         group_of_one(),
         ask("b", enter(), given(3)),
         ask("a", beat(), given(2, 0, 1)),
-        ask("a", commit_as(9, partition=2), _committed()),
-        ask("a", commit_as(9, partition=0), _committed()),
+        ask("a", commit_as(9, partition=2), each(Error.NONE)),
+        ask("a", commit_as(9, partition=0), each(Error.NONE)),
     ),
     case(
         "epoch-of-a-member-that-left",
         "its commits are refused; once the group is empty anybody commits",
         group_of_two(),
         ask("b", beat(epoch=LEAVE), {}),
-        ask("b", commit_as(7, epoch=3, partition=2), _committed(Error.UNKNOWN_MEMBER_ID)),
+        ask("b", commit_as(7, epoch=3, partition=2), each(Error.UNKNOWN_MEMBER_ID)),
         ask("a", beat(epoch=LEAVE), {}),
-        ask("admin", commit_from_outside(6), _committed()),
+        ask("admin", commit_from_outside(6), each(Error.NONE)),
         ask("admin", fetch_offsets(0), _fetched(6)),
     ),
     *(
@@ -91,7 +88,7 @@ CASES = (
             f"epoch-fetch-v{version}",
             "OffsetFetch from version 9 on names the member",
             group_of_one(),
-            ask("a", commit_as(7), _committed()),
+            ask("a", commit_as(7), each(Error.NONE)),
             ask("a", fetch_as(version=version), {}),
         )
         for version in (8, 9, 10)
@@ -100,11 +97,11 @@ CASES = (
         "offsets-of-subscribed-topics-stay",
         "OffsetDelete refuses a subscribed topic; DeleteGroups refuses a group with members",
         group_of_one(),
-        ask("a", commit_as(7), _committed()),
-        ask("admin", delete_offsets(0), _committed(Error.GROUP_SUBSCRIBED_TO_TOPIC)),
+        ask("a", commit_as(7), each(Error.NONE)),
+        ask("admin", delete_offsets(0), each(Error.GROUP_SUBSCRIBED_TO_TOPIC)),
         ask("admin", delete_groups(), {"results": [{"error_code": "NON_EMPTY_GROUP"}]}),
         ask("a", beat(topics=("nobody-makes-it",)), OK),
-        ask("admin", delete_offsets(0), _committed()),
+        ask("admin", delete_offsets(0), each(Error.NONE)),
         ask("admin", fetch_offsets(0), _fetched(-1)),
         ask("a", beat(epoch=LEAVE), {}),
         ask("admin", delete_groups(), {"results": [{"error_code": "NONE"}]}),

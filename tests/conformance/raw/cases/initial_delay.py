@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from groupstorm.coordinator.errors import Error
 from tests.conformance.backends import DELAYED, INITIAL_DELAY_MS
 from tests.conformance.raw.openings import group_of_one, request_member_id, send_join
@@ -10,123 +12,107 @@ from tests.conformance.raw.steps import OK, Case, Parked, Receive, Send, SendHea
 
 _HALF = INITIAL_DELAY_MS // 2
 
+
+def _case(name: str, about: str, *steps: Any) -> Case:
+    return Case(name, about, steps, DELAYED)
+
+
 CASES = (
-    Case(
+    _case(
         "initial-delay-alone",
         "the first member waits for the delay",
-        (
-            send_join("a", mark="joined"),
-            Until("PreparingRebalance", 1),
-            Parked("a"),
-            Receive(
-                "a",
-                {"error_code": "NONE", "generation_id": 1},
-                timed=Timed("the first member waits", "joined", INITIAL_DELAY_MS),
-            ),
+        send_join("a", mark="joined"),
+        Until("PreparingRebalance", 1),
+        Parked("a"),
+        Receive(
+            "a",
+            {"error_code": "NONE", "generation_id": 1},
+            timed=Timed("the first member waits", "joined", INITIAL_DELAY_MS),
         ),
-        DELAYED,
     ),
-    Case(
+    _case(
         "initial-delay-is-extended",
         "each newcomer during the delay adds another delay",
-        (
-            send_join("a", mark="joined"),
-            Until("PreparingRebalance", 1),
-            SendHeartbeats((), _HALF),
-            send_join("b"),
-            Receive(
-                "a",
-                {"error_code": "NONE", "generation_id": 1, "members": [{}, {}]},
-                timed=Timed("another member joins meanwhile", "joined", 2 * INITIAL_DELAY_MS),
-            ),
-            Receive("b", {"error_code": "NONE", "generation_id": 1}),
+        send_join("a", mark="joined"),
+        Until("PreparingRebalance", 1),
+        SendHeartbeats((), _HALF),
+        send_join("b"),
+        Receive(
+            "a",
+            {"error_code": "NONE", "generation_id": 1, "members": [{}, {}]},
+            timed=Timed("another member joins meanwhile", "joined", 2 * INITIAL_DELAY_MS),
         ),
-        DELAYED,
+        Receive("b", {"error_code": "NONE", "generation_id": 1}),
     ),
-    Case(
+    _case(
         "initial-delay-is-bounded",
         "by the rebalance timeout, however many join",
-        (
-            send_join("a", mark="joined", rebalance=INITIAL_DELAY_MS + _HALF),
-            Until("PreparingRebalance", 1),
-            SendHeartbeats((), _HALF),
-            send_join("b", rebalance=INITIAL_DELAY_MS + _HALF),
-            Until("PreparingRebalance", 2),
-            Receive(
-                "a",
-                {"error_code": "NONE", "generation_id": 1, "members": [{}, {}]},
-                timed=Timed("the delay ends with the rebalance timeout", "joined", INITIAL_DELAY_MS + _HALF),
-            ),
-            Receive("b", {"error_code": "NONE", "generation_id": 1}),
+        send_join("a", mark="joined", rebalance=INITIAL_DELAY_MS + _HALF),
+        Until("PreparingRebalance", 1),
+        SendHeartbeats((), _HALF),
+        send_join("b", rebalance=INITIAL_DELAY_MS + _HALF),
+        Until("PreparingRebalance", 2),
+        Receive(
+            "a",
+            {"error_code": "NONE", "generation_id": 1, "members": [{}, {}]},
+            timed=Timed("the delay ends with the rebalance timeout", "joined", INITIAL_DELAY_MS + _HALF),
         ),
-        DELAYED,
+        Receive("b", {"error_code": "NONE", "generation_id": 1}),
     ),
-    Case(
+    _case(
         "initial-delay-and-joining-again",
         "a member that joins again is not a newcomer: no delay is added",
-        (
-            send_join("a", mark="joined"),
-            Until("PreparingRebalance", 1),
-            SendHeartbeats((), _HALF),
-            Send("a", join(), over="second"),
-            Receive(
-                "a",
-                {"error_code": "NONE", "generation_id": 1, "members": [{}]},
-                over="second",
-                timed=Timed("the same member joins again meanwhile", "joined", INITIAL_DELAY_MS),
-            ),
+        send_join("a", mark="joined"),
+        Until("PreparingRebalance", 1),
+        SendHeartbeats((), _HALF),
+        Send("a", join(), over="second"),
+        Receive(
+            "a",
+            {"error_code": "NONE", "generation_id": 1, "members": [{}]},
+            over="second",
+            timed=Timed("the same member joins again meanwhile", "joined", INITIAL_DELAY_MS),
         ),
-        DELAYED,
     ),
-    Case(
+    _case(
         "initial-delay-and-a-leave",
         "a leave does not end it early",
-        (
-            send_join("a", mark="joined"),
-            send_join("b"),
-            Until("PreparingRebalance", 2),
-            ask("admin", leave(("$b", None)), OK),
-            Receive("b", {"error_code": "UNKNOWN_MEMBER_ID"}),
-            Parked("a"),
-            Receive(
-                "a",
-                {"error_code": "NONE", "generation_id": 1, "members": [{}]},
-                timed=Timed("a newcomer has left again", "joined", 2 * INITIAL_DELAY_MS),
-            ),
+        send_join("a", mark="joined"),
+        send_join("b"),
+        Until("PreparingRebalance", 2),
+        ask("admin", leave(("$b", None)), OK),
+        Receive("b", {"error_code": "UNKNOWN_MEMBER_ID"}),
+        Parked("a"),
+        Receive(
+            "a",
+            {"error_code": "NONE", "generation_id": 1, "members": [{}]},
+            timed=Timed("a newcomer has left again", "joined", 2 * INITIAL_DELAY_MS),
         ),
-        DELAYED,
     ),
-    Case(
+    _case(
         "initial-delay-and-a-pending-member",
         "a pending member expires and all others have joined: the delay ends (in Scala it does not)",
-        (
-            ask("p", join(member="", session=_HALF), Error.MEMBER_ID_REQUIRED, mark="given"),
-            send_join("a"),
-            Receive(
-                "a",
-                {"error_code": "NONE", "generation_id": 1},
-                timed=Timed("a pending member is forgotten during the delay", "given", _HALF),
-            ),
+        ask("p", join(member="", session=_HALF), Error.MEMBER_ID_REQUIRED, mark="given"),
+        send_join("a"),
+        Receive(
+            "a",
+            {"error_code": "NONE", "generation_id": 1},
+            timed=Timed("a pending member is forgotten during the delay", "given", _HALF),
         ),
-        DELAYED,
     ),
-    Case(
+    _case(
         "initial-delay-is-for-empty-groups",
         "a group that has members does not wait",
-        (
-            group_of_one(),
-            request_member_id("b"),
-            Send("b", join(), mark="joined"),
-            Until("PreparingRebalance", 2),
-            ask("a", heartbeat(), Error.REBALANCE_IN_PROGRESS),
-            Send("a", join(), mark="all"),
-            Receive(
-                "b",
-                {"error_code": "NONE", "generation_id": 2},
-                timed=Timed("all have joined a group that was not empty", "all", 0),
-            ),
-            Receive("a", {"generation_id": 2}),
+        group_of_one(),
+        request_member_id("b"),
+        Send("b", join(), mark="joined"),
+        Until("PreparingRebalance", 2),
+        ask("a", heartbeat(), Error.REBALANCE_IN_PROGRESS),
+        Send("a", join(), mark="all"),
+        Receive(
+            "b",
+            {"error_code": "NONE", "generation_id": 2},
+            timed=Timed("all have joined a group that was not empty", "all", 0),
         ),
-        DELAYED,
+        Receive("a", {"generation_id": 2}),
     ),
 )

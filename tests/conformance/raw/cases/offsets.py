@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from groupstorm.coordinator.errors import Error
-from tests.conformance.raw.openings import all_sync, group_of_one, second_round, send_join, stable_group
+from tests.conformance.raw.openings import all_sync, each, group_of_one, second_round, send_join, stable_group
 from tests.conformance.raw.requests import (
     commit,
     commit_from_outside,
@@ -23,12 +23,7 @@ _GROUPS_SINCE = 8
 _STATE_IS_ERROR_SINCE = 9
 
 
-def _each(*codes: Error) -> Mapping[str, Any]:
-    """An error for each partition of the only topic."""
-    return {"topics": [{"partitions": [{"error_code": code.name} for code in codes]}]}
-
-
-_DONE = _each(Error.NONE)
+_DONE = each(Error.NONE)
 
 
 def _found(*offsets: int, version: int = 9, metadata: str = "") -> Mapping[str, Any]:
@@ -46,7 +41,7 @@ def _refused(version: int) -> Case:
         f"commit-v{version}-of-a-generation-without-group",
         f"{error.name} in OffsetCommit {version}; no group is made",
         (
-            ask("a", commit(version=version, generation=1, member="x"), _each(error)),
+            ask("a", commit(version=version, generation=1, member="x"), each(error)),
             ask("a", describe(), {"groups": [{"group_state": "Dead"}]}),
         ),
     )
@@ -97,10 +92,10 @@ COMMITS = (
         (
             send_join("a"),
             Receive("a", {"generation_id": 1}),
-            ask("admin", commit_from_outside(), _each(Error.UNKNOWN_MEMBER_ID)),
+            ask("admin", commit_from_outside(), each(Error.UNKNOWN_MEMBER_ID)),
             ask("a", leave(), OK),
             ask("admin", commit_from_outside(), _DONE),
-            ask("admin", commit(member="", generation=1), _each(Error.UNKNOWN_MEMBER_ID)),
+            ask("admin", commit(member="", generation=1), each(Error.UNKNOWN_MEMBER_ID)),
         ),
     ),
     Case(
@@ -109,7 +104,7 @@ COMMITS = (
         (
             group_of_one(),
             second_round("b"),
-            ask("a", commit(1), _each(Error.REBALANCE_IN_PROGRESS)),
+            ask("a", commit(1), each(Error.REBALANCE_IN_PROGRESS)),
             all_sync("b"),
             ask("a", commit(2), _DONE),
             Send("b", join(), over="second"),
@@ -125,11 +120,11 @@ COMMITS = (
         "unknown member, older and newer generation, member without generation",
         (
             stable_group("b"),
-            ask("b", commit(member="x"), _each(Error.UNKNOWN_MEMBER_ID)),
-            ask("b", commit(generation=_BEFORE), _each(Error.ILLEGAL_GENERATION)),
-            ask("b", commit(generation=_AFTER), _each(Error.ILLEGAL_GENERATION)),
-            ask("b", commit(generation=-1), _each(Error.ILLEGAL_GENERATION)),
-            ask("b", commit(instance="i"), _each(Error.UNKNOWN_MEMBER_ID)),
+            ask("b", commit(member="x"), each(Error.UNKNOWN_MEMBER_ID)),
+            ask("b", commit(generation=_BEFORE), each(Error.ILLEGAL_GENERATION)),
+            ask("b", commit(generation=_AFTER), each(Error.ILLEGAL_GENERATION)),
+            ask("b", commit(generation=-1), each(Error.ILLEGAL_GENERATION)),
+            ask("b", commit(instance="i"), each(Error.UNKNOWN_MEMBER_ID)),
             ask("b", fetch_offsets(0), _found(-1)),
         ),
     ),
@@ -137,9 +132,9 @@ COMMITS = (
         "commit-of-what-there-is-not",
         "an unknown topic or partition, and metadata above offset.metadata.max.bytes",
         (
-            ask("a", commit_from_outside(topic="none-such"), _each(Error.UNKNOWN_TOPIC_OR_PARTITION)),
-            ask("a", commit_from_outside(partition=3), _each(Error.UNKNOWN_TOPIC_OR_PARTITION)),
-            ask("a", commit_from_outside(metadata="x" * 4_097), _each(Error.OFFSET_METADATA_TOO_LARGE)),
+            ask("a", commit_from_outside(topic="none-such"), each(Error.UNKNOWN_TOPIC_OR_PARTITION)),
+            ask("a", commit_from_outside(partition=3), each(Error.UNKNOWN_TOPIC_OR_PARTITION)),
+            ask("a", commit_from_outside(metadata="x" * 4_097), each(Error.OFFSET_METADATA_TOO_LARGE)),
             ask("a", commit_from_outside(metadata="x" * 4_096), _DONE),
         ),
     ),
@@ -190,10 +185,10 @@ DELETIONS = (
             ask(
                 "admin",
                 delete_offsets(0),
-                {"error_code": "NONE"} | dict(_each(Error.GROUP_SUBSCRIBED_TO_TOPIC)),
+                {"error_code": "NONE"} | dict(each(Error.GROUP_SUBSCRIBED_TO_TOPIC)),
             ),
             ask("a", leave(), OK),
-            ask("admin", delete_offsets(0, 1), {"error_code": "NONE"} | dict(_each(Error.NONE, Error.NONE))),
+            ask("admin", delete_offsets(0, 1), {"error_code": "NONE"} | dict(each(Error.NONE, Error.NONE))),
             ask("a", fetch_offsets(0), _found(-1)),
         ),
     ),

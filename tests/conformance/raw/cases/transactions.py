@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from groupstorm.coordinator.errors import Error
-from tests.conformance.raw.openings import all_sync, group_of_one, second_round
+from tests.conformance.raw.openings import all_sync, each, group_of_one, second_round
 from tests.conformance.raw.requests import (
     add_offsets,
     commit_from_outside,
@@ -32,10 +32,6 @@ def _begin(who: str) -> Steps:
     )
 
 
-def _each(code: Error) -> Mapping[str, Any]:
-    return {"topics": [{"partitions": [{"error_code": code.name}]}]}
-
-
 def _found(offset: int, code: Error = Error.NONE) -> Mapping[str, Any]:
     partition = {"committed_offset": offset, "error_code": code.name}
     return {"groups": [{"topics": [{"partitions": [partition]}]}]}
@@ -48,7 +44,7 @@ def _ended(name: str, about: str, *, commits: bool, offset: int) -> Case:
         (
             ask("a", commit_from_outside(1), {}),
             _begin("a"),
-            ask("a", commit_in_transaction(7), _each(Error.NONE)),
+            ask("a", commit_in_transaction(7), each(Error.NONE)),
             ask("a", fetch_offsets(0), _found(1)),
             ask("a", fetch_offsets(0, require_stable=True), _found(-1, Error.UNSTABLE_OFFSET_COMMIT)),
             ask("a", end_transaction(commits=commits), OK),
@@ -71,7 +67,7 @@ CASES = (
         "pending offsets alone make no group",
         (
             _begin("a"),
-            ask("a", commit_in_transaction(7), _each(Error.NONE)),
+            ask("a", commit_in_transaction(7), each(Error.NONE)),
             ask("a", end_transaction(commits=True), OK),
             Again("a", fetch_offsets(0, require_stable=True), _found(7)),
             ask("a", describe(), {"groups": [{"group_state": "Empty"}]}),
@@ -84,21 +80,21 @@ CASES = (
         (
             group_of_one(),
             _begin("a"),
-            ask("a", commit_in_transaction(7, member="x", generation=1), _each(Error.UNKNOWN_MEMBER_ID)),
+            ask("a", commit_in_transaction(7, member="x", generation=1), each(Error.UNKNOWN_MEMBER_ID)),
             ask(
                 "a",
                 commit_in_transaction(7, member="$", generation=_BEFORE),
-                _each(Error.ILLEGAL_GENERATION),
+                each(Error.ILLEGAL_GENERATION),
             ),
             ask(
                 "a",
                 commit_in_transaction(7, member="$", generation="$", instance="i"),
-                _each(Error.UNKNOWN_MEMBER_ID),
+                each(Error.UNKNOWN_MEMBER_ID),
             ),
             second_round("b"),
-            ask("a", commit_in_transaction(8, member="$", generation="$"), _each(Error.NONE)),
+            ask("a", commit_in_transaction(8, member="$", generation="$"), each(Error.NONE)),
             all_sync("b"),
-            ask("a", commit_in_transaction(9, member="$", generation="$"), _each(Error.NONE)),
+            ask("a", commit_in_transaction(9, member="$", generation="$"), each(Error.NONE)),
             ask("a", end_transaction(commits=True), OK),
             Again("a", fetch_offsets(0, require_stable=True), _found(9)),
         ),
