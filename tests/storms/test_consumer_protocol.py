@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
 from typing import Any
 
 import pytest
@@ -14,9 +13,7 @@ from groupstorm.storms.checks.verdicts import HELD
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.schema import Source
 from tests.storms.handovers import handovers
-from tests.storms.seed_pool import check_seeds
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
-from tests.storms.test_equal_traces import assert_equal_traces
 
 CONSUMER: dict[str, Any] = {"group.protocol": "consumer"}
 
@@ -80,31 +77,6 @@ def test_threads_of_kafka_streams_are_refused() -> None:
         InputError, match=r"group\.protocol: consumer: .*threads of Kafka Streams .* classic or streams"
     ):
         load("standby-loss").resolve(None, 1, CONSUMER)
-
-
-# -- heartbeats --------------------------------------------------------------------------------------
-
-#: tests/storms/test_equal_traces.py has the consumer variants of the other presets.
-VARIANTS = [
-    ("new-protocol", "consumer", {}),
-    ("static-trap", None, CONSUMER),
-    ("tests/storms/all-steps.yaml", None, CONSUMER),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "variant", "settings"), VARIANTS[:1])
-def test_exact_and_computed_traces_are_equal(name: str, variant: str, settings: dict[str, Any]) -> None:
-    assert_equal_traces(name, variant, 0, settings)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize(("name", "variant", "settings"), VARIANTS)
-def test_exact_and_computed_traces_are_equal_on_ten_seeds(
-    name: str, variant: str | None, settings: dict[str, Any], seed_processes: Executor
-) -> None:
-    chosen = variant or next(iter(load(name).variants))
-    check_seeds(seed_processes, assert_equal_traces, range(10), name=name, variant=chosen, settings=settings)
 
 
 def test_a_quiet_member_is_counted_with_every_heartbeat() -> None:
