@@ -30,9 +30,9 @@ def run(*steps: dict[str, Any], config: dict[str, Any] | None = None, name: str 
     return run_scenario(read_scenario(json.dumps(scenario), "test"), changes=False)
 
 
-def state(*steps: dict[str, Any], **more: Any) -> Any:
-    """The last state of group g."""
-    return run(*steps, **more)["events"][-1]["groups"].get("g")
+def answers(*steps: dict[str, Any], **more: Any) -> list[Any]:
+    """All events but the states."""
+    return [event for event in run(*steps, **more)["events"] if event["kind"] != "state"]
 
 
 def join(label: str, **fields: Any) -> dict[str, Any]:
@@ -50,6 +50,21 @@ def advance(duration_ms: int) -> dict[str, Any]:
 def test_uuids_are_md5_of_id_and_number() -> None:
     assert str(scenario_uuid("t1", 1)) == "28d24198-5b43-4209-a64f-4b2f66620b76"
     assert str(scenario_uuid("t1", 2)) == "aca16a0a-ddb7-45b1-a074-1cb01cc4ada1"
+
+
+@pytest.mark.parametrize(
+    ("generation", "error"),
+    [
+        ("$", "NONE"),
+        ("$a", "NONE"),
+        ("$+1", "ILLEGAL_GENERATION"),
+        ("$a-1", "ILLEGAL_GENERATION"),
+        (1, "NONE"),
+    ],
+)
+def test_generation_variables(generation: Any, error: str) -> None:
+    asking = {"op": "heartbeat", "as": "a", "generation": generation}
+    assert answers(join("a"), sync("a"), asking)[-1]["error"] == error
 
 
 def test_a_changed_expression_is_resolved_though_its_own_records_are_lost() -> None:
