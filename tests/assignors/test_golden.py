@@ -11,9 +11,9 @@ import pytest
 from groupstorm.assignors.cases import answers
 from tests.oracle.assignors import golden
 from tests.oracle.assignors.differential import Verdict
-from tests.oracle.assignors.golden import Golden
 from tests.oracle.assignors.report import transcript
 from tests.oracle.assignors.sides import CONSUMER, SERVER, MembersSide
+from tests.oracle.choosing import Golden
 
 GOLDEN = Path(__file__).parent / "golden"
 

@@ -122,19 +122,6 @@ def test_what_is_no_number(text: str) -> None:
         parse_int("group.max.size", text)
 
 
-def test_defaults_are_kafkas() -> None:
-    assert CoordinatorConfig.from_mapping({}) == CoordinatorConfig()
-    assert CoordinatorConfig() == CoordinatorConfig(
-        initial_rebalance_delay_ms=3_000,
-        min_session_timeout_ms=6_000,
-        max_session_timeout_ms=1_800_000,
-        max_size=2_147_483_647,
-        offset_metadata_max_bytes=4_096,
-        commit_timeout_ms=5_000,
-        compatibility=Compatibility.REPAIRED_4_4_0,
-    )
-
-
 def test_values_may_be_text_or_numbers() -> None:
     config = CoordinatorConfig.from_mapping(
         {"group.initial.rebalance.delay.ms": " 0 ", "group.max.size": 7, "groupstorm.compatibility": "4.3.1"}
@@ -175,16 +162,6 @@ def test_what_kafka_refuses_is_refused_by_name(name: str, value: Any, says: str)
     with pytest.raises(InputError, match=re.escape(says)) as problem:
         CoordinatorConfig.from_mapping({name: value})
     assert "\n" not in str(problem.value)
-
-
-def test_a_heartbeat_interval_must_be_less_than_the_session() -> None:
-    with pytest.raises(InputError, match=r"is not less than group\.streams\.session\.timeout\.ms"):
-        CoordinatorConfig.from_mapping(
-            {
-                "group.streams.heartbeat.interval.ms": 45_000,
-                "group.streams.max.heartbeat.interval.ms": 45_000,
-            }
-        )
 
 
 def test_migration_policy_in_any_case() -> None:

@@ -48,14 +48,6 @@ def create(group: Group, *topics: str) -> None:
 # regular expressions
 
 
-def test_an_expression_is_resolved_right_after_the_heartbeat_that_brings_it() -> None:
-    group = Group()
-    joined = group.join("a", topics=[], regex="t|v")
-    assert joined.assignment == {}
-    assert matching(group) == {"t|v": ["t"]}
-    assert group.beat("a").assignment == {topic_uuid("t"): (0, 1, 2, 3)}
-
-
 @pytest.mark.parametrize(("waits_ms", "is_resolved"), [(10_000, False), (10_001, True)])
 def test_expressions_are_resolved_again_after_more_than_ten_seconds(waits_ms: int, is_resolved: bool) -> None:
     group = Group()
@@ -275,34 +267,7 @@ def test_what_a_failed_write_took_back_is_noticed_again() -> None:
     assert group.beat("a").member_epoch == epoch + 1
 
 
-def test_an_empty_list_of_topics_is_a_subscription() -> None:
-    group = Group()
-    joined = group.join("a", topics=[])
-    assert (joined.error, joined.assignment) == (Error.NONE, {})
-    group.beat("a", topics=["t"])
-    assert group.beat("a", topics=["t"], rebalance=10_000).assignment == {topic_uuid("t"): (0, 1, 2, 3)}
-
-
 # targets
-
-
-def member_epochs(group: Group) -> dict[str, int]:
-    return {member.member_id: member.epoch for member in group.group.members.values()}
-
-
-@pytest.mark.parametrize(("waits_ms", "is_computed"), [(999, False), (1_000, True)])
-def test_targets_are_computed_at_most_once_in_the_assignment_interval(
-    waits_ms: int, is_computed: bool
-) -> None:
-    group = Group(**{"group.consumer.assignment.interval.ms": 1_000})
-    group.join("a")
-    group.advance(waits_ms)
-    joined = group.join("b")
-    assert (joined.member_epoch, joined.assignment) == (3 if is_computed else 2, {})
-    assert group.group.state == ("Reconciling" if is_computed else "Assigning")
-    assert {
-        owner: len(numbers) for owner, target in group.group.targets.items() for numbers in target.values()
-    } == ({"a": 2, "b": 2} if is_computed else {"a": 4})
 
 
 def test_only_targets_that_change_are_written_anew() -> None:

@@ -44,7 +44,7 @@ REMEMBERED = {"D39", "D41", "D42", "D43", "D44"}
 _NAMED = LYING_METADATA | REVERTED_COMMIT | REMEMBERED
 
 _RECORDED = [
-    *(pytest.param(one.script, one.answer, id=one.script["id"]) for one in golden.read()),
+    *(pytest.param(one.case, one.answer, id=one.case["id"]) for one in golden.read()),
     *(
         pytest.param(json.loads(line), changes_only(json.loads(answer)), id=json.loads(line)["id"])
         for line, answer in (case.values for case in _cases())

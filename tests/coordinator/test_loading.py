@@ -110,18 +110,6 @@ def test_what_was_deleted_is_not_loaded(world: World) -> None:
     assert world.successor().committed() == -1
 
 
-def test_moving_a_group_answers_who_is_parked_and_brings_back_what_was_written(world: World) -> None:
-    world.stable(members=1)
-    parked = world.join(token="parked")
-    assert world.error(parked) is None
-    world.move()
-    assert world.error(parked) is Error.NOT_COORDINATOR
-    assert (world.state, world.group.generation) == ("Stable", 1)
-    assert [one.cause for one in world.of(events.GroupDeleted)] == ["unloaded"]
-    assert [one.cause for one in world.of(events.GroupCreated)][-1] == "loaded"
-    assert world.heartbeat("m1") is Error.NONE
-
-
 def test_moving_a_group_between_join_and_sync_answers_the_parked_sync(world: World) -> None:
     world.stable(members=2)
     world.join("m2", protocols=(("range", b"new"),))

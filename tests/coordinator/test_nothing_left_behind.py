@@ -11,7 +11,6 @@ import pytest
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
-    DeleteGroup,
     OffsetCommitResponse,
     TxnOffsetCommit,
 )
@@ -72,14 +71,6 @@ def test_a_group_that_moves_while_members_sync_waits_for_no_sync_any_more() -> N
     world.move()
     assert world.state == "Stable"
     assert world.coordinator.next_deadline() == 10_000
-
-
-def test_a_deleted_group_leaves_no_timer() -> None:
-    world = World(no_delay())
-    world.leave(*world.stable(2))
-    world.send(DeleteGroup("g"))
-    assert world.coordinator.groups == []
-    assert world.coordinator.next_deadline() is None
 
 
 def _producer_commits(world: World, member: str, instance: str | None, generation: int) -> Error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import subprocess
@@ -36,11 +35,6 @@ def answers(*steps: dict[str, Any], **more: Any) -> list[Any]:
     return [event for event in run(*steps, **more)["events"] if event["kind"] != "state"]
 
 
-def state(*steps: dict[str, Any], **more: Any) -> Any:
-    """The last state of group g."""
-    return run(*steps, **more)["events"][-1]["groups"].get("g")
-
-
 def join(label: str, **fields: Any) -> dict[str, Any]:
     return {"op": "join", "as": label, "version": 3} | fields
 
@@ -58,40 +52,6 @@ def test_uuids_are_md5_of_id_and_number() -> None:
     assert str(scenario_uuid("t1", 2)) == "aca16a0a-ddb7-45b1-a074-1cb01cc4ada1"
 
 
-def test_ids_are_named_in_the_order_of_being_seen_and_drawn() -> None:
-    result = run(join("a"), join("b", client_id="other"), name="t1")
-    assert result["ids"] == {
-        "m1": "client-28d24198-5b43-4209-a64f-4b2f66620b76",
-        "m2": "other-aca16a0a-ddb7-45b1-a074-1cb01cc4ada1",
-    }
-
-
-def test_names_sort_by_number_before_literals() -> None:
-    steps = [join(f"c{number}", version=4) for number in range(11)]
-    assert state(*steps)["pending"] == [f"m{number}" for number in range(1, 12)]
-
-
-@pytest.mark.parametrize(
-    ("member", "error"),
-    [
-        ("$", "NONE"),
-        ("$a", "NONE"),
-        ("$m1", "NONE"),
-        ("$m7", "UNKNOWN_MEMBER_ID"),
-        ("x", "UNKNOWN_MEMBER_ID"),
-    ],
-)
-def test_member_variables(member: str, error: str) -> None:
-    asking = {"op": "heartbeat", "as": "a", "member": member}
-    assert answers(join("a"), sync("a"), asking)[-1]["error"] == error
-
-
-def test_a_client_without_an_id_has_an_empty_one() -> None:
-    assert answers({"op": "leave", "as": "a", "member": "$b"})[-1]["members"] == [
-        ["", None, "UNKNOWN_MEMBER_ID"]
-    ]
-
-
 @pytest.mark.parametrize(
     ("generation", "error"),
     [
@@ -105,115 +65,6 @@ def test_a_client_without_an_id_has_an_empty_one() -> None:
 def test_generation_variables(generation: Any, error: str) -> None:
     asking = {"op": "heartbeat", "as": "a", "generation": generation}
     assert answers(join("a"), sync("a"), asking)[-1]["error"] == error
-
-
-def test_numbers_of_others_may_be_reckoned_with() -> None:
-    steps = [join("a"), sync("a"), {"op": "heartbeat", "as": "b", "member": "$a", "generation": "$a+0"}]
-    assert answers(*steps)[-1]["error"] == "NONE"
-
-
-@pytest.mark.parametrize(
-    ("when", "taken"),
-    [
-        ("join:NONE", True),
-        ("NONE", True),
-        (["sync:NONE", "join:NONE"], True),
-        ("sync:NONE", False),
-        ("PENDING", False),
-        ([], False),
-        (None, True),
-    ],
-)
-def test_when(when: Any, taken: bool) -> None:
-    events = answers(join("a"), {"op": "heartbeat", "as": "a", "when": when})
-    assert ([event["kind"] for event in events] == ["join", "heartbeat"]) is taken
-
-
-def test_parked_joins_are_pending_at_once() -> None:
-    steps = [join("a", when="NONE"), join("a"), {"op": "heartbeat", "as": "a", "when": "join:PENDING"}]
-    kinds = [event["kind"] for event in answers(*steps, config={"group.initial.rebalance.delay.ms": 3000})]
-    assert kinds == ["heartbeat", "pending"]
-
-
-def test_an_id_is_dropped_when_it_is_unknown_and_after_leaving() -> None:
-    gone = {"op": "heartbeat", "as": "a", "group": "elsewhere"}
-    assert answers(join("a"), gone, {"op": "leave", "as": "a"})[-1]["members"][0][0] == ""
-    assert (
-        answers(join("a"), {"op": "leave", "as": "a"}, {"op": "leave", "as": "a"})[-1]["members"][0][0] == ""
-    )
-    batch = {"op": "leave", "as": "a", "members": [["$", None]]}
-    assert answers(join("a"), batch, {"op": "leave", "as": "a"})[-1]["members"][0][0] == "m1"
-    other = {"op": "heartbeat", "as": "a", "member": "somebody"}
-    assert answers(join("a"), other, {"op": "leave", "as": "a"})[-1]["members"][0][0] == "m1"
-
-
-def test_auto_gives_generation_and_name() -> None:
-    steps = [join("b"), join("a"), join("b", member="$"), sync("a"), sync("b")]
-    events = [event for event in answers(*steps) if event["kind"] == "sync"]
-    assert {event["as"]: base64.b64decode(event["assignment"]) for event in events} == {
-        "a": b"2:m2",
-        "b": b"2:m1",
-    }
-
-
-def test_auto_consumer_deals_partitions_in_turn() -> None:
-    steps = [join("a"), join("b"), join("a", member="$"), sync("b"), sync("a", assignments="auto-consumer")]
-    events = [
-        event for event in answers(*steps, config={"topics": {"u": 1, "t": 2}}) if event["kind"] == "sync"
-    ]
-    dealt = {event["as"]: base64.b64decode(event["assignment"]) for event in events}
-    assert dealt["a"] == b"\0\1\0\0\0\2\0\1t\0\0\0\1\0\0\0\0\0\1u\0\0\0\1\0\0\0\0\xff\xff\xff\xff"
-    assert dealt["b"] == b"\0\1\0\0\0\1\0\1t\0\0\0\1\0\0\0\1\xff\xff\xff\xff"
-
-
-def test_a_follower_and_one_told_to_skip_send_no_plan() -> None:
-    """m1 restarts and is told to skip; its plan would have changed nothing, but is not sent either."""
-    steps = [
-        join("a", instance="i", version=9),
-        sync("a", instance="i"),
-        join("a", instance="i", version=9),
-        sync("a", instance="i"),
-    ]
-    last = answers(*steps)[-1]
-    assert base64.b64decode(last["assignment"]) == b"1:m1"
-
-
-def test_subscriptions_say_what_is_owned_by_the_last_assignment() -> None:
-    subscription = {"topics": ["t"], "owned": "$", "version": 2, "generation": "$"}
-    steps = [
-        join("a"),
-        sync("a", assignments="auto-consumer"),
-        join("a", member="$", protocols=[["range", subscription]]),
-    ]
-    (_, _, metadata), *_ = answers(*steps, config={"topics": {"t": 2}})[-1]["members"]
-    assert base64.b64decode(metadata) == (
-        b"\0\2\0\0\0\1\0\1t\xff\xff\xff\xff\0\0\0\1\0\1t\0\0\0\2\0\0\0\0\0\0\0\1\0\0\0\1"
-    )
-
-
-def test_answers_of_one_moment_are_shown_by_step_before_the_state() -> None:
-    steps = [join("a"), join("b"), {"op": "leave", "as": "b", "member": "$m2"}, join("a", member="$")]
-    events = run(*steps)["events"]
-    moment = [(event["kind"], event["step"]) for event in events if event["t"] == 0][2:]
-    assert moment == [
-        ("state", 1),
-        ("join", 1),
-        ("leave", 2),
-        ("state", 2),
-        ("join", 3),
-        ("state", 3),
-    ]
-
-
-def test_states_inside_an_advance_are_shown_at_their_millisecond_if_they_changed() -> None:
-    result = run(join("a", session=6_000), advance(10_000))
-    times = [(event["t"], event["step"]) for event in result["events"] if event["kind"] == "state"]
-    assert times == [(0, 0), (6_000, 1), (10_000, 1)]
-
-
-def test_what_was_never_answered_comes_last() -> None:
-    result = run(join("a"), config={"group.initial.rebalance.delay.ms": 3_000})
-    assert result["events"][-1] == {"t": 0, "step": 0, "kind": "pending", "of": "join"}
 
 
 def test_a_changed_expression_is_resolved_though_its_own_records_are_lost() -> None:
@@ -230,27 +81,6 @@ def test_a_changed_expression_is_resolved_though_its_own_records_are_lost() -> N
     assert refused["error"] == "UNKNOWN_SERVER_ERROR"
     group = events[-1]["groups"]["g"]
     assert (group["state"], group["epoch"], group["assignment_epoch"]) == ("Assigning", 2, 1)
-
-
-def test_append_error_counts_for_its_step_alone() -> None:
-    steps = [join("a", append_error="NOT_LEADER_OR_FOLLOWER"), join("a")]
-    first, second = answers(*steps)
-    assert (first["error"], second["error"]) == ("NOT_COORDINATOR", "NONE")
-
-
-def test_deleted_topics_lose_their_offsets() -> None:
-    commit = {"op": "commit", "as": "x", "generation": -1, "offsets": {"t": {"0": 5}, "u": {"0": 6}}}
-    removal = {"op": "topics", "remove": ["t", "none"]}
-    fetch = {"op": "fetch_offsets", "topics": {"t": [0], "u": [0]}}
-    assert answers(commit, removal, fetch, config={"topics": {"t": 1, "u": 1}})[-1]["partitions"] == [
-        ["t", 0, -1, "NONE"],
-        ["u", 0, 6, "NONE"],
-    ]
-
-
-def test_all_offsets_are_fetched_with_null() -> None:
-    commit = {"op": "commit", "as": "x", "generation": -1, "offsets": {"t": {"1": 5}}}
-    assert answers(commit, {"op": "fetch_offsets", "topics": None})[-1]["partitions"] == [["t", 1, 5, "NONE"]]
 
 
 @pytest.mark.parametrize(

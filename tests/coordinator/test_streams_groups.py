@@ -19,7 +19,8 @@ from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeatResponse
 from groupstorm.coordinator.streams.topology import Status
 from tests.coordinator.checked import CheckedCoordinator, coordinator_after, held_once, loaded, run_script
-from tests.coordinator.streams_scripts import NOTHING, OWNED, TOPOLOGY, random_streams_script
+from tests.coordinator.streams_scripts import NOTHING, OWNED, TOPOLOGY
+from tests.oracle.scripts.streams_scripts import random_streams_script
 from tests.soaking import one_in
 
 _BOTH = (Compatibility.KAFKA_4_4_0, Compatibility.REPAIRED_4_4_0)
@@ -44,7 +45,7 @@ class _Checked(CheckedCoordinator):
 @pytest.mark.parametrize("kafka", [*_BOTH, Compatibility.KAFKA_4_3_1])
 def test_every_active_task_has_one_owner_at_any_time(kafka: Compatibility) -> None:
     for number in range(12):
-        run_script(random_streams_script(number), kafka, coordinator=_Checked)
+        run_script(random_streams_script(1, number), kafka, coordinator=_Checked)
 
 
 def test_random_scripts_reach_every_state_of_a_member_and_give_all_tasks_to_members() -> None:
@@ -52,20 +53,22 @@ def test_random_scripts_reach_every_state_of_a_member_and_give_all_tasks_to_memb
     states: Counter[str] = Counter()
     complete = 0
     for number in range(30):
-        for event in run_script(random_streams_script(number)):
-            members = event["groups"]["g"]["members"] if event["kind"] == "state" and event["groups"] else []
+        for event in run_script(random_streams_script(1, number)):
+            group = event["groups"].get("g", {}) if event["kind"] == "state" else {}
+            members = group["members"] if group.get("type") == "streams" else []
             states.update(member["state"] for member in members)
-            held = [member["assigned"].get("active", {}) for member in members]
-            complete += sum(len(tasks) for one in held for tasks in one.values()) == 6
+            complete += any(member["target"] for member in members) and all(
+                member["assigned"] == member["target"] for member in members
+            )
     assert set(states) == {state.value for state in TaskState}
-    assert complete > 100
+    assert complete > 50
 
 
 @pytest.mark.parametrize("kafka", one_in(2, _BOTH))
 def test_a_described_group_has_what_heartbeats_were_told(kafka: Compatibility) -> None:
     described = 0
     for number in range(20):
-        script = random_streams_script(number)
+        script = random_streams_script(1, number)
         ids = {
             step["as"]: step["member"] for step in script["steps"] if "member" in step and step["as"] != "r0"
         }
@@ -148,13 +151,14 @@ def test_a_failed_write_of_a_repaired_coordinator_leaves_no_holder_of_standbys_b
 
 
 def test_another_coordinator_loads_the_group_that_was_written() -> None:
+    compared = 0
     for number in range(12):
-        coordinator = coordinator_after(random_streams_script(number))
+        coordinator = coordinator_after(random_streams_script(1, number))
         other = loaded(coordinator.snapshot())
         before, after = coordinator.group("g"), other.group("g")
         if not isinstance(before, StreamsGroup):
-            assert after is None
             continue
+        compared += 1
         assert isinstance(after, StreamsGroup)
         for what in ("facts", "topology", "assignment_epoch", "active_process"):
             assert getattr(after, what) == getattr(before, what)
@@ -163,6 +167,7 @@ def test_another_coordinator_loads_the_group_that_was_written() -> None:
         for member_id in after.members:
             other.expire_session("g", member_id, 1)
         assert not after.members
+    assert compared > 6
 
 
 def test_a_loaded_member_that_is_silent_is_removed() -> None:

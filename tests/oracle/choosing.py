@@ -2,8 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+
+class Golden(NamedTuple):
+    """A case, and Kafka's answer."""
+
+    case: Any
+    answer: Any
+
+
+def read_golden(path: Path, name: str = "case") -> Iterator[Golden]:
+    """The cases of a file, which stand under that name, and Kafka's answers to them."""
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            value = json.loads(line)
+            yield Golden(value[name], value["answer"])
 
 
 class Candidate(NamedTuple):

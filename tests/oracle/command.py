@@ -5,28 +5,32 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from functools import partial
 from types import ModuleType
 
-from tests.oracle import consumer, coordinator, history, server, share_records
+from tests.oracle import coordinator, history, share_records
+from tests.oracle.assignors import running
+from tests.oracle.assignors.differential import Side
+from tests.oracle.assignors.sides import CONSUMER, SERVER
 from tests.oracle.build import OracleBroke, OracleUnavailable
 from tests.oracle.group_member import command as group_member
 from tests.oracle.member import command as member
-from tests.oracle.streams import command as streams
+from tests.oracle.streams.side import STREAMS
 from tests.oracle.streams_thread import command as streams_thread
 
-#: What can be asked for -> the module that does it: `add_arguments(parser)` and `run(options)`, which returns
-#: the exit status.
+#: What can be asked for, beside assignors -> the module that does it: `add_arguments(parser)` and
+#: `run(options)`, which returns the exit status.
 ORACLES: dict[str, ModuleType] = {
-    "consumer": consumer,
     "coordinator": coordinator,
     "group-member": group_member,
     "history": history,
     "member": member,
-    "server": server,
     "share-records": share_records,
-    "streams": streams,
     "streams-thread": streams_thread,
 }
+
+#: Assignors that are held against Kafka's.
+SIDES: dict[str, Side] = {side.command: side for side in (CONSUMER, SERVER, STREAMS)}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -34,13 +38,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="./dev oracle", description="Random cases against Kafka's own Java classes."
     )
-    what = parser.add_subparsers(dest="what", required=True, metavar="|".join(ORACLES))
+    what = parser.add_subparsers(dest="what", required=True, metavar="|".join(sorted([*ORACLES, *SIDES])))
     for name, module in ORACLES.items():
         description = (module.__doc__ or "").partition("\n")[0]
-        module.add_arguments(what.add_parser(name, description=description, help=description))
+        one = what.add_parser(name, description=description, help=description)
+        module.add_arguments(one)
+        one.set_defaults(run=module.run)
+    for name, side in SIDES.items():
+        one = what.add_parser(name, description=side.title, help=side.title)
+        running.add_arguments(one, side)
+        one.set_defaults(run=partial(running.run, side=side))
     options = parser.parse_args(arguments)
     try:
-        return int(ORACLES[options.what].run(options))
+        return int(options.run(options))
     except (OracleUnavailable, OracleBroke) as problem:
         print(f"oracle: {problem}", file=sys.stderr)
         return 2

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -15,7 +14,7 @@ from tests.oracle.build import KAFKA, Built, OracleUnavailable, build, build_coo
 from tests.oracle.differential import Differential, Outcome
 from tests.oracle.jvm import Jvm
 from tests.oracle.report import summary
-from tests.oracle.running import Ask, Progress, Seconds, children_cpu, positive
+from tests.oracle.running import Ask, Progress, add_case_arguments, timed
 from tests.oracle.scripts.generator import random_script
 from tests.oracle.scripts.group_scripts import KINDS, random_group_script
 from tests.oracle.scripts.share_scripts import random_share_script
@@ -41,7 +40,7 @@ RELEASES = (KAFKA, "4.4.0")
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The command's options."""
-    parser.add_argument("--count", type=positive, default=COUNT, help="scripts (default: %(default)s)")
+    add_case_arguments(parser, COUNT, "scripts", golden.PATH.name)
     parser.add_argument(
         "--kind",
         choices=SCRIPTS,
@@ -51,13 +50,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--kafka", choices=RELEASES, default=RELEASES[-1], help="the release (default: %(default)s)"
-    )
-    parser.add_argument("--seed", type=int, default=1, help="which scripts (default: %(default)s)")
-    parser.add_argument(
-        "--show", type=int, default=3, help="differences to shrink and print (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--write-golden", action="store_true", help=f"instead: ask Kafka for {golden.PATH.name} anew"
     )
 
 
@@ -69,15 +61,15 @@ def run(options: argparse.Namespace) -> int:
         return 0
     if options.kind == STREAMS and options.kafka != RELEASES[-1]:
         raise OracleUnavailable(f"streams groups are asked of Kafka {RELEASES[-1]} alone: leave --kafka out")
-    outcome, seconds = _timed(build_coordinator(options.kafka), options)
+    built = build_coordinator(options.kafka)
+    outcome, seconds = timed(lambda: _compared(built, options))
     scripts = "" if options.kind == "classic" else f"{options.kind} scripts, "
     title = f"Kafka {options.kafka}'s coordinator and ours, {scripts}seed {options.seed}"
     print(summary(outcome, title, seconds, options.kind))
     return 1 if outcome.different else 0
 
 
-def _timed(built: Built, options: argparse.Namespace) -> tuple[Outcome, Seconds]:
-    start, children = time.perf_counter(), children_cpu()
+def _compared(built: Built, options: argparse.Namespace) -> Outcome:
     progress = Progress(options.count, "scripts")
 
     def tell(outcome: Outcome) -> None:
@@ -85,11 +77,9 @@ def _timed(built: Built, options: argparse.Namespace) -> tuple[Outcome, Seconds]
 
     with Jvm(built, COMMAND) as kafka:
         release = Compatibility(options.kafka)
-        outcome = compare(
+        return compare(
             kafka.ask, options.count, options.seed, options.show, tell, kind=options.kind, kafka=release
         )
-    wall = time.perf_counter() - start
-    return outcome, Seconds(children_cpu() - children, outcome.our_cpu_seconds, wall)
 
 
 def compare(

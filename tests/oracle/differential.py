@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -72,15 +71,14 @@ class Differential:
 
     def run(self, scripts: Iterable[Script]) -> Outcome:
         outcome = self._outcome
-        with ThreadPoolExecutor(max_workers=1) as kafka:
-            for batch, answers in ahead(self._ask, scripts, kafka):
-                ours = [self._ours(script) for script in batch]
-                for script, own, kafkas in zip(batch, ours, answers.result(), strict=True):
-                    outcome.coverage.count_answer(len(script["steps"]), kafkas)
-                    if difference(kafkas, own) is not None:
-                        outcome.different.append(script["id"])
-                        self._show(script)
-                self._on_progress(outcome)
+        for batch, answers in ahead(self._ask, scripts):
+            ours = [self._ours(script) for script in batch]
+            for script, own, kafkas in zip(batch, ours, answers.result(), strict=True):
+                outcome.coverage.count_answer(len(script["steps"]), kafkas)
+                if difference(kafkas, own) is not None:
+                    outcome.different.append(script["id"])
+                    self._show(script)
+            self._on_progress(outcome)
         return outcome
 
     def _ours(self, script: Script) -> Answer:

@@ -13,12 +13,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
-from tests.oracle.choosing import Candidate, choose
+from tests.oracle.choosing import Candidate, Golden, choose, read_golden
 from tests.oracle.comparison import Answer, changes_only
 from tests.oracle.coverage import Coverage, errors_of
-from tests.oracle.differential import Script, our_answer
+from tests.oracle.differential import our_answer
 from tests.oracle.running import Ask, as_line
 from tests.oracle.scripts.generator import script_in
 from tests.oracle.scripts.workloads import WORKLOADS
@@ -33,17 +32,9 @@ _SEED = 20_431
 _MOVES = (1, 8)
 
 
-class Golden(NamedTuple):
-    script: Script
-    answer: Answer
-
-
 def read(path: Path = PATH) -> Iterator[Golden]:
     """The scripts and Kafka's answers to them, without states that repeat the one before."""
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            value = json.loads(line)
-            yield Golden(value["script"], value["answer"])
+    return read_golden(path, "script")
 
 
 def write(ask: Ask, path: Path = PATH) -> int:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 Case = dict[str, Any]
 #: Answers a case's JSON line with a JSON line: Kafka, or whoever stands in for it in a test.
@@ -33,13 +33,12 @@ def as_line(case: Case) -> str:
     return json.dumps(case, ensure_ascii=False, separators=(",", ":"))
 
 
-def ahead(
-    ask: Ask, cases: Iterable[Case], kafka: ThreadPoolExecutor
-) -> Iterator[tuple[list[Case], Future[list[Any]]]]:
+def ahead(ask: Ask, cases: Iterable[Case]) -> Iterator[tuple[list[Case], Future[list[Any]]]]:
     """Batches of cases with Kafka's answers to come; each is handed to Kafka's side before it is yielded."""
     rest = iter(cases)
-    while batch := list(islice(rest, _BATCH)):
-        yield batch, kafka.submit(_answers, ask, batch)
+    with ThreadPoolExecutor(max_workers=1) as kafka:
+        while batch := list(islice(rest, _BATCH)):
+            yield batch, kafka.submit(_answers, ask, batch)
 
 
 def _answers(ask: Ask, batch: list[Case]) -> list[Any]:
@@ -71,7 +70,34 @@ def positive(text: str) -> int:
     return number
 
 
-def children_cpu() -> float:
-    """CPU seconds of the processes that have ended: the JVM's, once it is closed."""
+class _Outcome(Protocol):
+    our_cpu_seconds: float
+
+
+_Run = TypeVar("_Run", bound=_Outcome)
+
+
+def timed(run: Callable[[], _Run]) -> tuple[_Run, Seconds]:
+    """The outcome of a run, and its cost. The JVM's is known once it has ended."""
+    start, children = time.perf_counter(), _children_cpu()
+    outcome = run()
+    wall = time.perf_counter() - start
+    return outcome, Seconds(_children_cpu() - children, outcome.our_cpu_seconds, wall)
+
+
+def _children_cpu() -> float:
+    """CPU seconds of the processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
+
+
+def add_case_arguments(parser: argparse.ArgumentParser, count: int, help_on_count: str, golden: str) -> None:
+    """The options of a run of random cases."""
+    parser.add_argument(
+        "--count", type=positive, default=count, help=f"{help_on_count} (default: %(default)s)"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="which of them (default: %(default)s)")
+    parser.add_argument(
+        "--show", type=int, default=3, help="differences to shrink and print (default: %(default)s)"
+    )
+    parser.add_argument("--write-golden", action="store_true", help=f"instead: ask Kafka for {golden} anew")

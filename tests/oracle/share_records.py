@@ -6,7 +6,6 @@ import argparse
 import json
 import random
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 from tests.oracle.build import build_share_records
@@ -65,11 +64,10 @@ class Difference(NamedTuple):
 
 def compare(ask: Ask, count: int, seed: int) -> Iterator[Difference | None]:
     """The cases of a seed on both sides, one after the other."""
-    with ThreadPoolExecutor(1) as other:
-        for cases, answers in ahead(ask, (draw(seed, number) for number in range(count)), other):
-            own = [play(case) for case in cases]
-            for case, ours, kafkas in zip(cases, own, answers.result(), strict=True):
-                yield _difference(case, kafkas["answers"], ours)
+    for cases, answers in ahead(ask, (draw(seed, number) for number in range(count))):
+        own = [play(case) for case in cases]
+        for case, ours, kafkas in zip(cases, own, answers.result(), strict=True):
+            yield _difference(case, kafkas["answers"], ours)
 
 
 def _difference(case: Case, kafkas: list[Any], ours: list[Any]) -> Difference | None:

@@ -20,17 +20,8 @@ def shrink(script: Script, differs: Callable[[Script], bool], tries_max: int = 3
 
     ``differs`` is asked about at most ``tries_max`` scripts; what is left then may not be the shortest.
     """
-    search = Search(script, differs, tries_max)
-    before: Script | None = None
-    while before != search.script:
-        before = search.script
-        search.drop_parts(_without_beginning)
-        search.shorten("steps")
-        search.drop_parts(_without_fields)
-        search.drop_parts(_without_elements)
-        search.drop_parts(_without_options)
-        search.drop_parts(_shorter_pauses)
-    return search.script
+    parts = (_without_fields, _without_elements, _without_options, _shorter_pauses)
+    return Search(script, differs, tries_max).smallest(_without_beginning, "steps", *parts)
 
 
 class Search:
@@ -40,6 +31,18 @@ class Search:
         self.script = script
         self._differs = differs
         self._tries_left = tries_max
+
+    def smallest(self, *ways: str | Callable[[Script], Iterator[Script]]) -> Script:
+        """Try each way in turn until none makes the case smaller: a list's name, or what leaves parts out."""
+        before: Script | None = None
+        while before != self.script:
+            before = self.script
+            for way in ways:
+                if isinstance(way, str):
+                    self.shorten(way)
+                else:
+                    self.drop_parts(way)
+        return self.script
 
     def _take(self, candidate: Script) -> bool:
         """Go on from the candidate if it still differs."""

@@ -21,8 +21,6 @@ from groupstorm.coordinator.classic import changes, rebalances, sessions, states
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.history import gaps
-from groupstorm.history.causes import Origin
-from groupstorm.history.lag import LagCurve
 from groupstorm.history.records import RecordSums
 from groupstorm.storms.records.positions import Work
 from groupstorm.storms.world import commit_requests, process
@@ -245,32 +243,10 @@ def gaps_are_a_second_short(patch: Patch) -> None:
     patch.setattr(gaps.GapSums, "add", lambda self, one, gap_us: add(self, one, max(0, gap_us - 1_000_000)))
 
 
-def crashes_cost_nothing(patch: Patch) -> None:
-    """Gaps that crashes begin do not count as such."""
-    patch.setattr(gaps, "_CRASH", None)
-
-
-def deployments_count_as_crashes(patch: Patch) -> None:
-    """Gaps that deployments begin count as those of crashes."""
-    patch.setattr(gaps, "_DEPLOY", None)
-    patch.setattr(gaps, "_CRASH", Origin.DEPLOY)
-
-
 def duplicates_count_half(patch: Patch) -> None:
     """One of two records that are processed again counts."""
     duplicated: property = vars(RecordSums)["duplicated"]
     patch.setattr(RecordSums, "duplicated", property(lambda self: duplicated.__get__(self) // 2))
-
-
-def lag_counts_half(patch: Patch) -> None:
-    """The peak of the lag is half as high."""
-    finish = LagCurve.finish
-
-    def halved(self: LagCurve, end_us: int) -> tuple[int | None, int | None]:
-        peak, recovery = finish(self, end_us)
-        return (peak or 0) // 2, recovery
-
-    patch.setattr(LagCurve, "finish", halved)
 
 
 # -- the coordinator -------------------------------------------------------------------------------

@@ -125,10 +125,3 @@ def test_the_cost_of_assignors_is_in_measured_json_alone(tmp_path: Path) -> None
     assert measured["assignments"] == ran.figures.generations
     assert measured["assignor_cpu_ms"] >= 0
     assert "cpu" not in (tmp_path / "figures.json").read_text()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("preset", ["stream-join", "kafka-12464"])
-def test_exact_and_computed_traces_are_equal(preset: str) -> None:
-    for variant in load(preset).variants:
-        assert storm(preset, variant=variant, exact=True).rows == storm(preset, variant=variant).rows

@@ -14,7 +14,6 @@ from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.member_settings import consumer_config, strategies
-from tests.soaking import in_soak
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 
 BUSY_MS = 60_000
@@ -106,18 +105,6 @@ def test_a_client_without_cooperative_rebalancing_is_not_given_any() -> None:
     settings = {"client_profile": "java,aiokafka", "partition.assignment.strategy": "cooperative-sticky"}
     with pytest.raises(InputError, match=r"aiokafka \(client_profile\) has no cooperative rebalancing"):
         chosen_assignors(load("cold-start").resolve(None, 0, settings))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "profiles", [*(one for one in PROFILES if one != "librdkafka"), *in_soak("librdkafka"), "java,librdkafka"]
-)
-def test_exact_and_computed_traces_are_equal_for_every_client_through_all_steps(profiles: str) -> None:
-    settings = {"client_profile": profiles}
-    variant = "eager" if profiles == "aiokafka" else "surge"
-    computed, simulated = (storm(ALL_STEPS, 0, variant, exact, settings) for exact in (False, True))
-    assert computed.rows == simulated.rows
-    assert computed.figures == simulated.figures
 
 
 def one_is_busy(profile: str) -> Storm:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
 from typing import Any
 
 import pytest
@@ -14,9 +13,7 @@ from groupstorm.storms.checks.verdicts import HELD
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.schema import Source
 from tests.storms.handovers import handovers
-from tests.storms.seed_pool import check_seeds
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
-from tests.storms.test_equal_traces import assert_equal_traces
 
 CONSUMER: dict[str, Any] = {"group.protocol": "consumer"}
 
@@ -82,31 +79,6 @@ def test_threads_of_kafka_streams_are_refused() -> None:
         load("standby-loss").resolve(None, 1, CONSUMER)
 
 
-# -- heartbeats --------------------------------------------------------------------------------------
-
-#: tests/storms/test_equal_traces.py has the consumer variants of the other presets.
-VARIANTS = [
-    ("new-protocol", "consumer", {}),
-    ("static-trap", None, CONSUMER),
-    ("tests/storms/all-steps.yaml", None, CONSUMER),
-]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "variant", "settings"), VARIANTS[:1])
-def test_exact_and_computed_traces_are_equal(name: str, variant: str, settings: dict[str, Any]) -> None:
-    assert_equal_traces(name, variant, 0, settings)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize(("name", "variant", "settings"), VARIANTS)
-def test_exact_and_computed_traces_are_equal_on_ten_seeds(
-    name: str, variant: str | None, settings: dict[str, Any], seed_processes: Executor
-) -> None:
-    chosen = variant or next(iter(load(name).variants))
-    check_seeds(seed_processes, assert_equal_traces, range(10), name=name, variant=chosen, settings=settings)
-
-
 def test_a_quiet_member_is_counted_with_every_heartbeat() -> None:
     """Two members and 100 s: one heartbeat every 5 s each, computed or sent."""
     quiet = scenario([START], members=2, partitions=4, least_duration_ms=100_000, **FIXED, **CONSUMER)
@@ -145,30 +117,6 @@ def test_no_part_of_a_handover_is_longer_than_what_it_waits_for() -> None:
 # -- ends of members ---------------------------------------------------------------------------------
 
 
-def test_a_member_that_nobody_polls_leaves_and_joins_again() -> None:
-    busy = {"at_ms": 30_000, "do": "busy", "members": [0], "for_ms": 90_000}
-    settings = {"members": 3, "partitions": 6, "max.poll.interval.ms": 20_000}
-    result = storm(scenario([START, busy], **settings, **FIXED, **CONSUMER))
-    assert broken(result) == {}
-    (removed,) = result.events("member_removed")
-    assert removed[1].member == "member-0"
-    assert removed[1].cause == "left"
-    assert 50_000_000 <= removed[0] <= 55_100_000, "noticed by the next run of the network thread"
-    (lost,) = result.events("partitions_lost")
-    assert lost[1].cause == "poll-timeout"
-    assert result.figures.max_poll_interval_exceeded == 1
-
-
-def test_a_crashed_member_is_fenced_after_the_brokers_session_timeout() -> None:
-    crash = {"at_ms": 60_000, "do": "crash", "members": [1]}
-    settings = {"members": 3, "partitions": 6, "group.consumer.session.timeout.ms": 20_000}
-    result = storm(scenario([START, crash], **settings, **FIXED, **CONSUMER))
-    assert broken(result) == {}
-    (removed,) = result.events("member_removed")
-    assert removed[1].cause == "session-expired"
-    assert 75_000_000 <= removed[0] <= 80_100_000
-
-
 def test_the_time_until_a_crashed_members_session_ends_is_put_down_to_the_session() -> None:
     """Its process is soon back under another member id, and owns nothing of what the old member had."""
     crash = {"at_ms": 60_000, "do": "crash-restart", "members": [1]}
@@ -187,27 +135,8 @@ def test_the_time_until_a_crashed_members_session_ends_is_put_down_to_the_sessio
     assert found.longest is not None
     assert (found.longest.reason, found.longest.ending) == (Reason.BROKER_SESSION, "crashed")
     ((removed_us, _),) = result.events("member_removed", cause="session-expired")
+    assert 75_000_000 <= removed_us <= 80_100_000, "20 s after its last heartbeat"
     assert found.us[Reason.BROKER_SESSION] == 2 * (removed_us - 60_000_000)
-
-
-def test_a_static_member_keeps_its_partitions_while_it_is_away() -> None:
-    restart = {"at_ms": 30_000, "do": "restart", "members": [1]}
-    settings = {"members": 3, "partitions": 6, "start_ms": {"exactly": 5_000}, "group.instance.id": "ordinal"}
-    result = storm(scenario([START, restart], **settings, **FIXED, **CONSUMER))
-    assert broken(result) == {}
-    assert not result.events("member_removed")
-    assert len(result.events("member_replaced")) == 1
-    assert result.figures.moves == 0
-    assert [event.cause for _, event in result.events("member_closed")] == ["silent"]
-
-
-def test_a_paused_member_is_fenced_and_comes_back_with_nothing() -> None:
-    pause = {"at_ms": 30_000, "do": "pause", "members": [0], "for_ms": 60_000}
-    result = storm(scenario([START, pause], members=3, partitions=6, **FIXED, **CONSUMER))
-    assert broken(result) == {}
-    (lost,) = result.events("partitions_lost")
-    assert lost[1].cause == "UNKNOWN_MEMBER_ID"
-    assert (result.figures.dual_owner_seconds or 0) > 0, "it does not know until it runs again"
 
 
 # -- migration ---------------------------------------------------------------------------------------

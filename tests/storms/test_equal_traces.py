@@ -3,33 +3,55 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from groupstorm.clients.profiles import PROFILES
 from groupstorm.storms.scenario.files import load
 from tests.command import groupstorm
 from tests.storms.seed_pool import check_seeds
 from tests.storms.storms_in_memory import FIXED, START, scenario, storm
 
-ALL_STEPS = Path(__file__).parent / "all-steps.yaml"
+HERE = Path(__file__).parent
+ALL_STEPS = str(HERE / "all-steps.yaml")
+ALL_DEPLOYMENTS = str(HERE / "deployments" / "all-deployments.yaml")
+ALL_OF_THE_WORLD = str(HERE / "all-of-the-world.yaml")
+STREAMS = str(HERE / "streams" / "all-steps.yaml")
+CONSUMER = {"group.protocol": "consumer"}
+#: An exact storm makes every poll() of every member an event.
+SMALLER = {"members": 10, "partitions": 50}
+
+#: The scenario, the variant, a seed and settings.
+Case = tuple[str, str, int, Mapping[str, Any]]
 
 
-def cases() -> list[tuple[str, str]]:
-    names = ["rolling-deploy", "cold-start", "slow-member-hostage", "client-profiles", str(ALL_STEPS)]
-    return [(name, variant) for name in names for variant in load(name).variants]
+def cases() -> Iterator[Case]:
+    for name in ("rolling-deploy", "cold-start", "slow-member-hostage", "client-profiles"):
+        yield from ((name, variant, 0, SMALLER) for variant in load(name).variants)
+    for name in (ALL_STEPS, ALL_DEPLOYMENTS, "stream-join", "kafka-12464"):
+        yield from ((name, variant, 0, {}) for variant in load(name).variants)
+    yield from ((STREAMS, variant, 0, {}) for variant in [*load(STREAMS).variants][:2])
+    yield "new-protocol", "consumer", 0, {}
+    for profiles in (*(one for one in PROFILES if one != "librdkafka"), "java,librdkafka"):
+        yield ALL_STEPS, "eager" if profiles == "aiokafka" else "surge", 0, {"client_profile": profiles}
+    yield ALL_OF_THE_WORLD, "cooperative", 3, {}
+    yield ALL_OF_THE_WORLD, "cooperative", 3, CONSUMER  # a commit of an earlier epoch is refused
 
 
-_FLEET = {"members": 10, "partitions": 50}
-#: With many seeds, a fleet of this size: an exact storm makes every poll() of every member an event.
-SMALLER = dict.fromkeys(("rolling-deploy", "cold-start", "slow-member-hostage", "client-profiles"), _FLEET)
+def rarer_cases() -> Iterator[Case]:
+    yield from ((STREAMS, variant, 0, {}) for variant in [*load(STREAMS).variants][2:])
+    yield "static-trap", next(iter(load("static-trap").variants)), 0, CONSUMER
+    yield ALL_STEPS, next(iter(load(ALL_STEPS).variants)), 0, CONSUMER
+    yield ALL_STEPS, "surge", 0, {"client_profile": "librdkafka"}
+    yield ALL_OF_THE_WORLD, "eager-clients", 3, {}
+    yield ALL_OF_THE_WORLD, "cooperative", 4, CONSUMER  # heartbeat due in the millisecond of a late poll
 
 
-def assert_equal_traces(
-    name: str, variant: str, seed: int, settings: Mapping[str, object] | None = None
-) -> None:
+def assert_equal_traces(name: str, variant: str, seed: int, settings: Mapping[str, object]) -> None:
     analytic, exact = (storm(name, seed, variant, exact, settings) for exact in (False, True))
     for number, (computed, simulated) in enumerate(zip(analytic.rows, exact.rows, strict=False)):
         assert computed == simulated, f"row {number}"
@@ -37,19 +59,28 @@ def assert_equal_traces(
     assert analytic.figures == exact.figures
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("name", "variant"), cases())
-def test_exact_and_computed_traces_are_equal(name: str, variant: str) -> None:
-    assert_equal_traces(name, variant, 0, SMALLER.get(name))
+@pytest.mark.parametrize(
+    ("name", "variant", "seed", "settings"),
+    [
+        pytest.param(*case, marks=mark)
+        for mark, some in ((pytest.mark.slow, cases()), (pytest.mark.soak, rarer_cases()))
+        for case in some
+    ],
+)
+def test_exact_and_computed_traces_are_equal(
+    name: str, variant: str, seed: int, settings: Mapping[str, Any]
+) -> None:
+    assert_equal_traces(name, variant, seed, settings)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(("name", "variant"), cases())
-def test_exact_and_computed_traces_are_equal_on_ten_seeds(
-    name: str, variant: str, seed_processes: Executor
+@pytest.mark.parametrize(("name", "variant", "seed", "settings"), [*cases(), *rarer_cases()])
+def test_exact_and_computed_traces_are_equal_on_more_seeds(
+    name: str, variant: str, seed: int, settings: Mapping[str, Any], seed_processes: Executor
 ) -> None:
-    settings = SMALLER.get(name)
-    check_seeds(seed_processes, assert_equal_traces, range(10), name=name, variant=variant, settings=settings)
+    """Those of Kafka Streams take long."""
+    seeds = range(seed + 1, seed + (4 if name == STREAMS else 10))
+    check_seeds(seed_processes, assert_equal_traces, seeds, name=name, variant=variant, settings=settings)
 
 
 def test_a_member_without_partitions_commits_nothing() -> None:
@@ -74,7 +105,7 @@ def test_seeds_differ() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["cold-start", str(ALL_STEPS.parent / "streams" / "all-steps.yaml")])
+@pytest.mark.parametrize("name", ["cold-start", STREAMS])
 def test_files_are_the_same_in_another_process(tmp_path: Path, name: str) -> None:
     def run(folder: Path, hash_seed: str) -> dict[str, str]:
         command = ("run", name, "--seed", "7", "--out", str(folder))

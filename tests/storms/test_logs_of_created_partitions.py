@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import Any
-
-from hypothesis import given
-from hypothesis import strategies as st
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RecordLogs
@@ -21,65 +17,6 @@ P0, P1 = TopicPartition("topic-0", 0), TopicPartition("topic-0", 1)
 SECOND = 1_000_000
 #: 100 records a second, then none from 20 s on, then 10 a second from 30 s on.
 RATES = ((0, 100_000), (20 * SECOND, 0), (30 * SECOND, 10_000))
-
-
-def logs_since(created_us: int) -> RecordLogs:
-    logs = RecordLogs(lambda _: RATES)
-    logs.create(P0, created_us)
-    return logs
-
-
-def test_a_log_begins_when_its_partition_is_created() -> None:
-    logs = logs_since(5 * SECOND)
-    assert [logs.end(P0, at * SECOND) for at in (0, 4, 5, 6, 20, 29, 31)] == [0, 0, 0, 100, 1500, 1500, 1510]
-    assert logs.end(P1, 5 * SECOND) == 500, "the other one has been there from the beginning"
-    assert [logs.arrived_us(P0, offset) for offset in (0, 1499, 1500)] == [
-        5_010_000,
-        20 * SECOND,
-        30_100_000,
-    ]
-    assert [logs.rate(P0, at * SECOND) for at in (4, 5, 20)] == [0, 100_000, 0]
-
-
-def test_a_log_that_begins_a_microsecond_late_has_what_arrives_since() -> None:
-    """A record each microsecond."""
-    for created_us in (0, 1):
-        logs = RecordLogs(lambda _: ((0, 1_000 * SECOND),))
-        logs.create(P0, created_us)
-        assert logs.end(P0, 10) == 10 - created_us
-
-
-def test_a_log_that_begins_while_nothing_arrives_stays_empty_until_the_rate_changes() -> None:
-    for at in (20, 25):
-        logs = logs_since(at * SECOND)
-        assert [logs.end(P0, to * SECOND) for to in (at, 30, 31)] == [0, 0, 10]
-    assert logs_since(30 * SECOND).end(P0, 31 * SECOND) == 10
-    assert logs_since(40 * SECOND).end(P0, 41 * SECOND) == 10
-
-
-def test_a_log_that_is_created_again_is_empty_again() -> None:
-    logs = logs_since(5 * SECOND)
-    logs.create(P0, 10 * SECOND)
-    assert [logs.end(P0, at * SECOND) for at in (9, 10, 11)] == [0, 0, 100]
-
-
-@given(
-    st.integers(0, 60), st.lists(st.tuples(st.integers(1, 30), st.integers(0, 10**9)), min_size=1, max_size=4)
-)
-def test_ends_are_the_sum_of_what_arrives_in_each_microsecond_from_the_creation_on(
-    created_us: int, pieces: list[tuple[int, int]]
-) -> None:
-    rates, from_us = [], 0
-    for width_us, rate in pieces:
-        rates.append((from_us, rate))
-        from_us += width_us
-    logs = RecordLogs(lambda _: tuple(rates))
-    logs.create(P0, created_us)
-    grown = Fraction(0)
-    for now_us in range(from_us + created_us + 20):
-        assert logs.end(P0, now_us) == grown.numerator // grown.denominator
-        if now_us >= created_us:
-            grown += Fraction([rate for at, rate in rates if at <= now_us][-1], 10**9)
 
 
 # --- in storms

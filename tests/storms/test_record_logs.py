@@ -50,6 +50,14 @@ def test_a_log_that_is_created_after_a_long_time_begins_empty() -> None:
     assert logs.arrived_us(P0, 0) == 5_000_500_000
 
 
+def test_a_log_that_is_created_again_is_empty_again() -> None:
+    logs = _logs((0, 100_000))
+    for created_us in (5_000_000, 10_000_000):
+        logs.create(P0, created_us)
+    assert [logs.end(P0, us) for us in (9_000_000, 10_000_000, 11_000_000)] == [0, 0, 100]
+    assert logs.end(P1, 11_000_000) == 1_100, "the other one has been there from the beginning"
+
+
 def test_log_without_records_stays_empty() -> None:
     logs = _logs((0, 0))
     assert logs.end(P0, 10**12) == 0
@@ -65,18 +73,24 @@ def test_rates_of_the_settings() -> None:
     assert rates_of(Settings(("", {"record_rate": 7})), "t", 0) == ((0, 7_000),)
 
 
-@given(PIECES)
-def test_ends_are_the_sum_of_what_arrives_in_each_microsecond(pieces: list[tuple[int, int]]) -> None:
+@given(st.integers(-1, 60), PIECES)
+def test_ends_are_the_sum_of_what_arrives_in_each_microsecond_from_the_creation_on(
+    created_us: int, pieces: list[tuple[int, int]]
+) -> None:
+    """-1: the log was there before."""
     rates, from_us = [], 0
     for width_us, rate in pieces:
         rates.append((from_us, rate))
         from_us += width_us
     logs = _logs(*rates)
+    if created_us >= 0:
+        logs.create(P0, created_us)
     grown, seen = Fraction(0), 0
-    for now_us in range(from_us + 20):
+    for now_us in range(from_us + max(created_us, 0) + 20):
         end = grown.numerator // grown.denominator
         assert logs.end(P0, now_us) == end
         for offset in range(seen, end):
             assert logs.arrived_us(P0, offset) == now_us
         seen = end
-        grown += Fraction([rate for at, rate in rates if at <= now_us][-1], 10**9)
+        if now_us >= created_us:
+            grown += Fraction([rate for at, rate in rates if at <= now_us][-1], 10**9)

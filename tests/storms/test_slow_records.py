@@ -93,16 +93,6 @@ def test_a_machine_makes_its_members_slower() -> None:
     assert slow.figures.lag_peak == pytest.approx(500, abs=60)
 
 
-def test_garbage_collections_pause_the_process_by_counter() -> None:
-    pauses = {"gc_pause_ms": 300, "gc_interval_ms": 9_700, "least_duration_ms": 100_000}
-    settings = {**FIXED, "phases": "aligned", **pauses}
-    result = storm(scenario([START], **settings))
-    paused = [at_us for at_us, event in result.events("member_paused", member="member-0")]
-    assert paused[0] == 9_700_000
-    assert {later - earlier for earlier, later in pairwise(paused)} == {10 * SECOND}
-    assert {event.duration_us for _, event in result.events("member_paused")} == {300_000}
-
-
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from groupstorm.assignors.streams.groups import Task, TaskIds
+from groupstorm.assignors.streams.groups import Task
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.operations import SendHeartbeat
 from groupstorm.clients.profiles import GroupProtocol
@@ -19,8 +19,6 @@ from tests.clients.group_member import INTERVAL_MS, Driven
 from tests.clients.streams.streams_host import TOPOLOGY
 
 OFFSETS_MS = 60_000
-#: Of an answer: the group waits for more members, or a moment, before it assigns.
-DELAYED = ((5, "Assignment delayed due to the configured initial rebalance delay."),)
 
 
 class DrivenThread(Driven):
@@ -80,33 +78,16 @@ class DrivenThread(Driven):
         [request] = self.beats()
         return request
 
-    def tasks(
-        self,
-        epoch: int,
-        active: Iterable[int] = (),
-        standby: Iterable[int] = (),
-        statuses: tuple[tuple[int, str], ...] = (),
-    ) -> None:
+    def tasks(self, epoch: int, active: Iterable[int]) -> None:
         """The answer tells these tasks."""
-        response = self._answer(epoch, statuses)
-        self.answered(response._replace(active=_tasks(active), standby=_tasks(standby), warmup=()))
+        told = (("0", tuple(active)),)
+        self.answered(self._answer(epoch)._replace(active=told, standby=(), warmup=()))
 
-    def told(self, epoch: int, statuses: tuple[tuple[int, str], ...] = ()) -> None:
+    def told(self, epoch: int) -> None:
         """The answer tells no tasks."""
-        self.answered(self._answer(epoch, statuses))
+        self.answered(self._answer(epoch))
 
-    def _answer(self, epoch: int, statuses: tuple[tuple[int, str], ...]) -> StreamsGroupHeartbeatResponse:
+    def _answer(self, epoch: int) -> StreamsGroupHeartbeatResponse:
         return StreamsGroupHeartbeatResponse(
-            Error.NONE,
-            "m",
-            epoch,
-            INTERVAL_MS,
-            statuses,
-            endpoint_epoch=7,
-            task_offset_interval_ms=OFFSETS_MS,
+            Error.NONE, "m", epoch, INTERVAL_MS, task_offset_interval_ms=OFFSETS_MS
         )
-
-
-def _tasks(numbers: Iterable[int]) -> TaskIds:
-    listed = tuple(numbers)
-    return (("0", listed),) if listed else ()

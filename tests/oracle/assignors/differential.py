@@ -6,7 +6,6 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -111,16 +110,15 @@ def compare(
 ) -> Outcome:
     """All cases through both sides; the first ``shown_max`` differences are shrunk."""
     outcome = Outcome()
-    with ThreadPoolExecutor(max_workers=1) as kafka:
-        for batch, answers in ahead(ask, cases, kafka):
-            for case, kafkas in zip(batch, answers.result(), strict=True):
-                start = time.thread_time()
-                verdict = side.judge(case, kafkas)
-                outcome.our_cpu_seconds += time.thread_time() - start
-                _count(outcome, side, case, verdict)
-                if verdict.wrong and len(outcome.found) < shown_max:
-                    outcome.found.append(shrunk(side, ask, case))
-            on_progress(outcome)
+    for batch, answers in ahead(ask, cases):
+        for case, kafkas in zip(batch, answers.result(), strict=True):
+            start = time.thread_time()
+            verdict = side.judge(case, kafkas)
+            outcome.our_cpu_seconds += time.thread_time() - start
+            _count(outcome, side, case, verdict)
+            if verdict.wrong and len(outcome.found) < shown_max:
+                outcome.found.append(shrunk(side, ask, case))
+        on_progress(outcome)
     return outcome
 
 

@@ -12,11 +12,11 @@ import random
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from tests.oracle.assignors import sizes
 from tests.oracle.assignors.differential import Answer
-from tests.oracle.choosing import Candidate, choose
+from tests.oracle.choosing import Candidate, Golden, choose, read_golden
 from tests.oracle.running import Ask, Case, as_line
 
 if TYPE_CHECKING:
@@ -33,11 +33,6 @@ _CANDIDATES = 6_000
 _SEED = 848
 
 
-class Golden(NamedTuple):
-    case: Case
-    answer: Answer
-
-
 def path(side: MembersSide) -> Path:
     """Where a side's golden cases lie."""
     return _FOLDER / f"oracle-{side.command}.kafka-4.3.1.jsonl"
@@ -45,10 +40,7 @@ def path(side: MembersSide) -> Path:
 
 def read(side: MembersSide) -> Iterator[Golden]:
     """The cases and Kafka's answers to them."""
-    with path(side).open(encoding="utf-8") as lines:
-        for line in lines:
-            value = json.loads(line)
-            yield Golden(value["case"], value["answer"])
+    return read_golden(path(side))
 
 
 def write(side: MembersSide, ask: Ask) -> int:

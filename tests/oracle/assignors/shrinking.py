@@ -17,14 +17,8 @@ def shrink(case: Case, differs: Callable[[Case], bool], tries_max: int = 3_000) 
 
     ``differs`` is asked about at most ``tries_max`` cases; what is left then may not be the smallest.
     """
-    search = Search(case, differs, tries_max)
-    before: Case | None = None
-    while before != search.script:
-        before = search.script
-        search.shorten("members")
-        for without in (_without_topics, _without_fields, _without_elements, _fewer_partitions):
-            search.drop_parts(without)
-    return search.script
+    parts = (_without_topics, _without_fields, _without_elements, _fewer_partitions)
+    return Search(case, differs, tries_max).smallest("members", *parts)
 
 
 def _without(entries: dict[str, Any], name: str) -> dict[str, Any]:

@@ -7,10 +7,9 @@ import random
 from collections.abc import Iterator
 from itertools import combinations
 from pathlib import Path
-from typing import NamedTuple
 
 from tests.oracle.assignors.differential import Answer
-from tests.oracle.choosing import Candidate, choose
+from tests.oracle.choosing import Candidate, Golden, choose, read_golden
 from tests.oracle.running import Ask, Case, as_line
 from tests.oracle.streams.comparison import form, preserves_active
 from tests.oracle.streams.drawing import ASSIGNORS, SMALL, draw_case
@@ -21,17 +20,9 @@ _CASES, _BYTES_MAX = 400, 600_000
 _CANDIDATES = 4_000
 
 
-class Golden(NamedTuple):
-    case: Case
-    answer: Answer
-
-
 def read(path: Path = PATH) -> Iterator[Golden]:
     """The cases and Kafka's answers to them."""
-    with path.open(encoding="utf-8") as lines:
-        for line in lines:
-            value = json.loads(line)
-            yield Golden(value["case"], value["answer"])
+    return read_golden(path)
 
 
 def write(ask: Ask) -> int:

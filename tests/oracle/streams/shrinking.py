@@ -13,13 +13,8 @@ _TRIES_MAX = 2_000
 
 def shrink(case: Case, differs: Callable[[Case], bool]) -> Case:
     """A case of the same id, no part of which can be left out without the difference going."""
-    search = Search(case, differs, _TRIES_MAX)
-    before: Case | None = None
-    while before != search.script:
-        before = search.script
-        for without in (_without_clients, _without_tasks, _without_settings, _without_memory):
-            search.drop_parts(without)
-    return search.script
+    parts = (_without_clients, _without_tasks, _without_settings, _without_memory)
+    return Search(case, differs, _TRIES_MAX).smallest(*parts)
 
 
 def _without_clients(case: Case) -> Iterator[Case]:

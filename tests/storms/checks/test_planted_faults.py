@@ -186,13 +186,6 @@ BY_RULES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str]] = [
         "unowned_partition_seconds is 236.768, and the rows of the owners add up to 252.768000 s",
     ),
     (
-        "crashes_cost_nothing",
-        CRASH,
-        {"start_ms": 0},
-        verdicts.TIMES_ADD_UP,
-        "crash_unowned_partition_seconds is 0.0, and the rows of the owners add up to 180.648000 s",
-    ),
-    (
         "former_generations_commit",
         ADD,
         {"start_ms": 0},
@@ -216,25 +209,11 @@ BY_RULES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str]] = [
         "at the end of the run OffsetCommit of 4rZmrW1-cDXk_1u4CWqCoA in generation 3 was accepted",
     ),
     (
-        "deployments_count_as_crashes",
-        CLOSE,
-        {"start_ms": 0},
-        verdicts.TIMES_ADD_UP,
-        "deploy_unowned_partition_seconds is 0.0, and the rows of the owners add up to 10.540224 s",
-    ),
-    (
         "duplicates_count_half",
         CRASH,
         {"start_ms": 0},
         verdicts.RECORDS_ADD_UP,
         "records_duplicated is 810, and by the rows of the owners it is 1620",
-    ),
-    (
-        "lag_counts_half",
-        CRASH,
-        {"start_ms": 0},
-        verdicts.RECORDS_ADD_UP,
-        "lag_peak is 9373, and 18064 records arrived for partitions without an owner",
     ),
 ]
 
