@@ -123,13 +123,12 @@ def remove_members(
     shard: Shard,
     group: ModernGroup[M, Any],
     members: Sequence[M],
-    bump: Sequence[Record],
     cause: Cause,
-    on_written: Completion | None,
+    on_written: Completion | None = None,
 ) -> Write:
-    """Write that these members are gone; ``bump``: the records of the next group epoch."""
+    """Write that these members are gone, and that the group epoch counts up."""
     records: list[Record] = [record for one in members for record in group.removal(one.member_id)]
-    records += bump
+    records += group.bump_without(members, shard.topics)
     records += group.up_to_date_without(members, group.epoch + 1, shard.config.compatibility)
     for member in members:
         cancel_member_timers(shard, group.name, member.member_id)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from groupstorm.assignors.server import Target
-from groupstorm.coordinator.modern.member import MemberState, ModernMember
+from groupstorm.coordinator.modern.member import LEAVE_STATIC_EPOCH, MemberState, ModernMember
 from groupstorm.coordinator.modern.subscribed import hash_set
 
 #: topic id -> partition -> the member epoch in which the partition was assigned. Never changed in place.
@@ -52,6 +52,10 @@ class ConsumerMember(ModernMember):
     @property
     def speaks_classic(self) -> bool:
         return self.classic is not None
+
+    def gone_for_a_while(self) -> ConsumerMember:
+        nothing_known = {topic: dict.fromkeys(held, 0) for topic, held in self.assigned.items()}
+        return replace(self, epoch=LEAVE_STATIC_EPOCH, assigned=nothing_known, revoking={})
 
     def with_current(self, current: tuple[int, int, MemberState, Partitions, Partitions]) -> ConsumerMember:
         """``current``: epoch, previous epoch, state, assigned and revoked partitions.

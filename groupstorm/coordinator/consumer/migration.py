@@ -39,6 +39,7 @@ from groupstorm.coordinator.errors import CoordinatorFault, Error, Refused
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
 from groupstorm.coordinator.modern.group import NEVER
 from groupstorm.coordinator.modern.member import JOIN_EPOCH
+from groupstorm.coordinator.modern.membership import group_of_kind
 from groupstorm.coordinator.modern.subscribed import hash_set
 from groupstorm.coordinator.records import AppendCause, GroupTombstone, Record
 from groupstorm.coordinator.shard import Shard
@@ -52,15 +53,10 @@ def group_to_join(shard: Shard, request: ConsumerGroupHeartbeat, records: list[R
     A group that is new or upgraded exists only once its records are taken in.
     """
     group = shard.groups.get(request.group)
-    joins = request.member_epoch == JOIN_EPOCH
-    if isinstance(group, ConsumerGroup):
-        return group
+    if request.member_epoch != JOIN_EPOCH or not (group is None or isinstance(group, ClassicGroup)):
+        return group_of_kind(group, request.group, ConsumerGroup, "Consumer group")
     if group is None:
-        if not joins:
-            raise Refused(Error.GROUP_ID_NOT_FOUND, f"Consumer group {request.group} not found.")
         return ConsumerGroup.new(request.group, shard.config.compatibility)
-    if not joins or not isinstance(group, ClassicGroup):
-        raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group} is not a consumer group.")
     if group.state is EMPTY:
         records.append(GroupTombstone(group.name))
         return ConsumerGroup.new(request.group, shard.config.compatibility)

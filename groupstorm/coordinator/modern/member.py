@@ -79,6 +79,10 @@ class ModernMember:
         """Whether the member speaks the classic protocol."""
         return False
 
+    def gone_for_a_while(self) -> Self:
+        """The static member that has left and keeps what is assigned to it."""
+        return replace(self, epoch=LEAVE_STATIC_EPOCH)
+
     def is_reconciled_to(self, epoch: int) -> bool:
         """Whether the member has everything of the target with this epoch."""
         return self.state in _STABLE and self.epoch == epoch

@@ -96,6 +96,13 @@ class SubscribedGroup(ModernGroup[M, Target]):
         ]
         return tuple([f"{name}-{number}" for name, number in sorted(named)])
 
+    def subscribed_without(self, *named: Iterable[str]) -> SubscribedTopics:
+        """The topics as if some members did not name these."""
+        topics = dict(self.subscribed)
+        for topics_of_member in named:
+            count_names(topics, topics_of_member, -1)
+        return topics
+
     def is_refresh_due(self, now_ms: int) -> bool:
         """Whether the group has to look at its topics (ModernGroup.hasMetadataExpired)."""
         return now_ms >= self.refresh_ms or self.epoch < self.refresh_epoch

@@ -6,6 +6,7 @@ fails can be taken back. Kafka: ShareGroup, ModernGroup.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -141,6 +142,10 @@ class ShareGroup(SubscribedGroup[ShareMember]):
         if old is None or new is None or old.topics != new.topics:
             count_names(self.subscribed, () if old is None else old.topics, -1)
             count_names(self.subscribed, () if new is None else new.topics, 1)
+
+    def bump_without(self, members: Sequence[ShareMember], topics: Topics) -> list[ShareRecord]:
+        left = self.subscribed_without(*(member.topics for member in members))
+        return [ShareEpochRecord(self.name, self.epoch + 1, topics.hash_of(left))]
 
     def tombstones(self) -> list[ShareRecord]:
         ends = [ShareStatePartitionsRecord(self.name, None), ShareEpochRecord(self.name, None)]

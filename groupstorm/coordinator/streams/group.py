@@ -8,7 +8,7 @@ Kafka: StreamsGroup, EndpointToPartitionsManager.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -183,6 +183,9 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
                 self.set_facts(facts)
             case StreamsTopologyRecord(_, topology):
                 self.set_topology(topology)
+
+    def bump_without(self, members: Sequence[StreamsMember], topics: Topics) -> list[StreamsRecord]:
+        return [StreamsGroupRecord(self.name, self.facts._replace(epoch=self.epoch + 1))]
 
     def tombstones(self) -> list[StreamsRecord]:
         ends = [StreamsGroupRecord(self.name, None), StreamsTopologyRecord(self.name, None)]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from groupstorm.assignors.streams.groups import Task, TaskIds
-from groupstorm.coordinator.modern.member import ModernMember, TaskState
+from groupstorm.coordinator.modern.member import LEAVE_STATIC_EPOCH, ModernMember, TaskState
 from groupstorm.coordinator.streams.topology import Topology
 
 
@@ -95,6 +95,10 @@ class StreamsMember(ModernMember):
     @property
     def subscription(self) -> tuple[object, ...]:
         return self.topology_epoch, self.process, self.endpoint, self.tags, self.rack
+
+    def gone_for_a_while(self) -> StreamsMember:
+        assigned = self.assigned._replace(active=dict.fromkeys(self.assigned.active, 0))
+        return replace(self, epoch=LEAVE_STATIC_EPOCH, assigned=assigned, revoking=NOTHING_HELD)
 
     def assigned_at(self, task: Task) -> int | None:
         """The epoch in which the active task was assigned to the member; None if the member has it not."""
