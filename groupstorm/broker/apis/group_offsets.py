@@ -13,8 +13,8 @@ from groupstorm.broker.apis.api import (
     CoordinatorsApi,
     Done,
     Right,
-    milliseconds,
 )
+from groupstorm.broker.apis.fields import fields_of, read
 from groupstorm.broker.apis.resources import (
     READ_GROUP,
     TopicKey,
@@ -32,8 +32,6 @@ from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import error_response
 from groupstorm.turns import Turns, in_turns
-
-_NO_RETENTION = -1
 
 
 def offset_commit(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done]:
@@ -70,22 +68,8 @@ def offset_commit(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done
 
     if not offsets:
         return Done((yield from finish(())))
-    request = messages.OffsetCommit(
-        group=message.group_id,
-        member_id=message.member_id,
-        group_instance_id=getattr(message, "group_instance_id", None),
-        generation=message.generation_id_or_member_epoch,
-        offsets=offsets,
-        version=call.version,
-        client_id=call.client_id,
-        retention_ms=_retention_ms(message),
-    )
+    request = read(messages.OffsetCommit, message, call.version, call.client_id, offsets=offsets)
     return AskCoordinator((request,), finish)
-
-
-def _retention_ms(message: Any) -> int:
-    retention = getattr(message, "retention_time", None)
-    return _NO_RETENTION if retention is None else milliseconds(retention)
 
 
 def _commit_response(
@@ -283,15 +267,8 @@ def _structures(call: Call, topics: Iterable[_Topic], topic_structure: str) -> T
     structures = []
     for topic in topics:
         partitions = yield from in_turns(
-            make(
-                partition_structure,
-                partition_index=partition.number,
-                committed_offset=partition.offset.offset,
-                committed_leader_epoch=partition.offset.leader_epoch,
-                metadata=partition.offset.metadata,
-                error_code=partition.error,
-            )
-            for partition in topic.partitions
+            make(partition_structure, partition_index=number, error_code=error, **fields_of(offset))
+            for number, offset, error in topic.partitions
         )
         structures.append(
             make(topic_structure, name=topic.name, topic_id=topic.topic_id, partitions=partitions)

@@ -16,6 +16,7 @@ from groupstorm.broker.apis.api import (
     milliseconds,
     producer_error,
 )
+from groupstorm.broker.apis.fields import read
 from groupstorm.broker.apis.resources import (
     READ_GROUP,
     WRITE_TRANSACTIONAL_ID,
@@ -224,6 +225,7 @@ def end_txn(state: BrokerState, call: Call) -> Done:
     return Done(response)
 
 
+_FIRST_WITH_MEMBERS = 3
 _FIRST_SAYING_ABORTABLE = 4
 _FIRST_ADDING_THE_GROUP = 5
 
@@ -262,17 +264,12 @@ def txn_offset_commit(state: BrokerState, call: Call) -> Turns[AskCoordinator | 
     if error is not Error.NONE:
         partitions = [(topic, number, error) for topic, numbers in offsets.items() for number in numbers]
         return Done((yield from finish([messages.OffsetCommitResponse(tuple(partitions))])))
-    request = messages.TxnOffsetCommit(
-        group=message.group_id,
-        producer_id=message.producer_id,
-        member_id=getattr(message, "member_id", messages.NO_MEMBER_ID),
-        group_instance_id=getattr(message, "group_instance_id", None),
-        generation=getattr(message, "generation_id", messages.NO_GENERATION),
-        offsets=offsets,
-        version=call.version,
-        client_id=call.client_id,
+    own: dict[str, Any] = {"offsets": offsets}
+    if call.version < _FIRST_WITH_MEMBERS:
+        own |= {"member_id": messages.NO_MEMBER_ID, "generation": messages.NO_GENERATION}
+    return AskCoordinator(
+        (read(messages.TxnOffsetCommit, message, call.version, call.client_id, **own),), finish
     )
-    return AskCoordinator((request,), finish)
 
 
 def _check(state: BrokerState, call: Call) -> Error:
