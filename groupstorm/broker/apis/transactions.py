@@ -4,7 +4,7 @@ TxnOffsetCommit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from groupstorm.broker.apis.api import (
@@ -20,16 +20,12 @@ from groupstorm.broker.apis.fields import read
 from groupstorm.broker.apis.resources import (
     READ_GROUP,
     WRITE_TRANSACTIONAL_ID,
-    TopicKey,
-    find_topic,
+    answer_named,
     may,
     may_on_cluster,
     may_write_anywhere,
-    partition_error,
-    read_offset,
+    named_partitions,
     topic_error,
-    topic_key,
-    topics_with_errors,
 )
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.state import BrokerState
@@ -237,38 +233,19 @@ def txn_offset_commit(state: BrokerState, call: Call) -> Turns[AskCoordinator | 
       group is added to the transaction by this request (KIP-890). v6: topic ids instead of names (KIP-1319).
     * Partitions that do not exist are answered here, as for OffsetCommit.
     """
-    message = call.message
-    errors: dict[tuple[TopicKey, int], Error] = {}
-    keys: dict[str, TopicKey] = {}
-    offsets: dict[str, dict[int, messages.CommittedOffset]] = {}
-    for topic in message.topics:
-        found = known, _ = find_topic(state, call, topic)
-        name, key = "" if known is None else known.name, topic_key(topic)
-        keys[name] = key
-        for partition in topic.partitions:
-            yield 2
-            number = partition.partition_index
-            error = errors[key, number] = partition_error(found, number)
-            if error is Error.NONE:
-                offsets.setdefault(name, {})[number] = read_offset(partition)
-
-    def finish(answers: Sequence[messages.OffsetCommitResponse]) -> Turns[Any]:
-        for answer in answers:
-            errors.update({(keys[name], number): error for name, number, error in answer.partitions})
-        topics = yield from topics_with_errors(call, "TxnOffsetCommit", errors)
-        return call.types.response(topics=topics)
-
-    if not offsets:
+    named = yield from named_partitions(state, call)
+    finish = partial(answer_named, call, "TxnOffsetCommit", named)
+    if not named.known:
         return Done((yield from finish(())))
     error = _check(state, call)
     if error is not Error.NONE:
-        partitions = [(topic, number, error) for topic, numbers in offsets.items() for number in numbers]
+        partitions = [(topic, number, error) for topic, asked in named.known.items() for number in asked]
         return Done((yield from finish([messages.OffsetCommitResponse(tuple(partitions))])))
-    own: dict[str, Any] = {"offsets": offsets}
+    own: dict[str, Any] = {"offsets": named.offsets}
     if call.version < _FIRST_WITH_MEMBERS:
         own |= {"member_id": messages.NO_MEMBER_ID, "generation": messages.NO_GENERATION}
     return AskCoordinator(
-        (read(messages.TxnOffsetCommit, message, call.version, call.client_id, **own),), finish
+        (read(messages.TxnOffsetCommit, call.message, call.version, call.client_id, **own),), finish
     )
 
 
