@@ -178,11 +178,8 @@ def _response(state: BrokerState, call: Call, found: list[_Found], operations: i
         topics.append((yield from _metadata_topic(state, call, one)))
     return call.types.response(
         brokers=tuple(
-            call.types.make(
-                "MetadataResponseBroker", node_id=node, rack=rack, **state.address(node, call.reached_at)
-            )
+            call.types.make("MetadataResponseBroker", **state.address(node, call.reached_at))
             for node in state.cluster.nodes
-            for rack in (state.cluster.rack(node),)
         ),
         cluster_id=state.cluster_id,
         controller_id=state.cluster.controller,
@@ -243,15 +240,8 @@ def describe_cluster(state: BrokerState, call: Call) -> Done:
     known = endpoint_type == _BROKERS
     asked = call.message.include_cluster_authorized_operations
     brokers = (
-        make(
-            "DescribeClusterBroker",
-            broker_id=node,
-            rack=rack,
-            is_fenced=False,
-            **state.address(node, call.reached_at),
-        )
+        make("DescribeClusterBroker", is_fenced=False, **state.address(node, call.reached_at))
         for node in state.cluster.nodes
-        for rack in (state.cluster.rack(node),)
     )
     response = call.types.response(
         error_code=Error.NONE if known else Error.UNSUPPORTED_ENDPOINT_TYPE,

@@ -150,12 +150,7 @@ class _AnswerTopics:
                 for topic_id, partitions in self._topics.items()
             ),
             "node_endpoints": tuple(
-                make(
-                    "NodeEndpoint",
-                    node_id=node,
-                    rack=state.cluster.rack(node),
-                    **state.address(node, self._call.reached_at),
-                )
+                make("NodeEndpoint", **state.address(node, self._call.reached_at))
                 for node in sorted(self._leaders)
             ),
         }
