@@ -71,7 +71,6 @@ from groupstorm.coordinator.offset_requests import (
     end_transaction,
     handle_commit,
     handle_fetch,
-    handle_txn_commit,
 )
 from groupstorm.coordinator.records import AppendPolicy, Record, immediate, operation_error
 from groupstorm.coordinator.shard import Shard
@@ -131,7 +130,7 @@ HANDLERS: dict[type, Handler] = cast(
         Heartbeat: handle_heartbeat,
         LeaveGroup: handle_leave,
         OffsetCommit: handle_commit,
-        TxnOffsetCommit: handle_txn_commit,
+        TxnOffsetCommit: handle_commit,
         OffsetFetch: handle_fetch,
         OffsetDelete: handle_offset_delete,
         DeleteGroup: handle_delete_group,

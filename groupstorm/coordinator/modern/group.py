@@ -125,13 +125,18 @@ class ModernGroup(ABC, Generic[M, T]):
         undo, self.undo = self.undo, []
         return undo
 
-    def set_assignment_epoch(self, epoch: int, computed_at_ms: int) -> None:
-        before = self.assignment_epoch, self.assignment_ms
-        self.undo.append(lambda: self._put_assignment_epoch(*before))
-        self._put_assignment_epoch(epoch, computed_at_ms)
+    def set_fields(self, **values: Any) -> None:
+        """Give fields of the group that nothing is counted from other values."""
+        before = [(name, getattr(self, name)) for name in values]
+        self.undo.append(lambda: self._put_fields(before))
+        self._put_fields(values.items())
 
-    def _put_assignment_epoch(self, epoch: int, computed_at_ms: int) -> None:
-        self.assignment_epoch, self.assignment_ms = epoch, computed_at_ms
+    def _put_fields(self, values: Iterable[tuple[str, Any]]) -> None:
+        for name, value in values:
+            setattr(self, name, value)
+
+    def set_assignment_epoch(self, epoch: int, computed_at_ms: int) -> None:
+        self.set_fields(assignment_epoch=epoch, assignment_ms=computed_at_ms)
 
     def set_target(self, member_id: str, target: T | None) -> None:
         """Set the member's target, or forget it (None)."""

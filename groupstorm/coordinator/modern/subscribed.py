@@ -114,12 +114,7 @@ class SubscribedGroup(ModernGroup[M, Target]):
         self.refresh_ms, self.refresh_epoch = 0, 0
 
     def set_epoch(self, epoch: int, metadata_hash: int) -> None:
-        before = self.epoch, self.metadata_hash
-        self.undo.append(lambda: self._put_epoch(*before))
-        self._put_epoch(epoch, metadata_hash)
-
-    def _put_epoch(self, epoch: int, metadata_hash: int) -> None:
-        self.epoch, self.metadata_hash = epoch, metadata_hash
+        self.set_fields(epoch=epoch, metadata_hash=metadata_hash)
 
 
 def last_target(group: SubscribedGroup[M], member: M) -> Target:

@@ -115,12 +115,7 @@ class ShareGroup(SubscribedGroup[ShareMember]):
             case ShareEpochRecord(_, int(epoch), metadata_hash):
                 self.set_epoch(epoch, metadata_hash)
             case ShareStatePartitionsRecord(_, partitions):
-                before = self.state_partitions, self.asked_at_ms
-                self.undo.append(lambda: self._put_partitions(*before))
-                self._put_partitions(partitions, now_ms)
-
-    def _put_partitions(self, partitions: StatePartitions | None, asked_at_ms: int) -> None:
-        self.state_partitions, self.asked_at_ms = partitions, asked_at_ms
+                self.set_fields(state_partitions=partitions, asked_at_ms=now_ms)
 
     def _put_target(self, member_id: str, target: Target | None) -> None:
         super()._put_target(member_id, target)
