@@ -10,7 +10,6 @@ classicGroupHeartbeatToConsumerGroup, classicGroupLeaveToConsumerGroup.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from groupstorm.assignors.userdata import (
@@ -59,7 +58,7 @@ from groupstorm.coordinator.messages import (
 from groupstorm.coordinator.modern.config import MigrationPolicy
 from groupstorm.coordinator.modern.member import MemberState
 from groupstorm.coordinator.modern.membership import member_to_join, sender
-from groupstorm.coordinator.modern.subscribed import MemberTarget, hash_set, last_target, update_target
+from groupstorm.coordinator.modern.subscribed import MemberTarget, last_target, named, update_target
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import MEMBER_JOIN, MEMBER_SYNC
@@ -152,17 +151,11 @@ def _owned(shard: Shard, subscription: Subscription) -> Owned:
 
 
 def _updated(request: JoinGroup, member: ConsumerMember, subscription: Subscription) -> ConsumerMember:
-    timeout_ms = request.rebalance_timeout_ms
-    return replace(
-        member,
-        instance=member.instance if request.group_instance_id is None else request.group_instance_id,
+    return member.told(
+        request,
         rack=member.rack if subscription.rack is None else subscription.rack,
-        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
-        topics=frozenset(subscription.topics),
-        topics_in_order=hash_set(subscription.topics),
         regex="",  # the classic protocol has none: its members match topics themselves
-        client_id=request.client_id,
-        client_host=request.client_host,
+        **named(subscription.topics),
         classic=ClassicMetadata(request.session_timeout_ms, request.protocols),
     )
 

@@ -12,7 +12,6 @@ consumerGroupLeave, consumerGroupFenceMembers, consumerGroupFenceMemberOperation
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from groupstorm.coordinator.changes import remove_members, respond, restart_session
 from groupstorm.coordinator.consumer.group import ConsumerGroup
@@ -37,7 +36,7 @@ from groupstorm.coordinator.modern.membership import (
     on_member_timer,
     refuse_if_full,
 )
-from groupstorm.coordinator.modern.subscribed import hash_set, update_target
+from groupstorm.coordinator.modern.subscribed import named, update_target
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import Timer
@@ -126,27 +125,7 @@ def _updated(request: ConsumerGroupHeartbeat, member: ConsumerMember) -> Consume
     known = member.instance, member.client_id, member.client_host, member.classic
     if who == known and request[4:9] == (None, -1, None, None, None):
         return member
-
-    def given(new: str | None, old: str | None) -> str | None:
-        return old if new is None else new
-
-    timeout_ms = request.rebalance_timeout_ms
-    topics, in_order = member.topics, member.topics_in_order
-    if request.topics is not None:
-        topics, in_order = frozenset(request.topics), hash_set(request.topics)
-    return replace(
-        member,
-        instance=given(request.group_instance_id, member.instance),
-        rack=given(request.rack, member.rack),
-        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
-        assignor=given(request.assignor, member.assignor),
-        topics=topics,
-        topics_in_order=in_order,
-        regex=member.regex if request.regex is None else request.regex,
-        client_id=request.client_id,
-        client_host=request.client_host,
-        classic=None,
-    )
+    return member.told(request, "rack", "assignor", "regex", classic=None, **named(request.topics))
 
 
 def _bring_along(

@@ -15,7 +15,6 @@ from uuid import UUID
 
 from groupstorm.assignors.server import Target
 from groupstorm.coordinator.modern.member import LEAVE_STATIC_EPOCH, MemberState, ModernMember
-from groupstorm.coordinator.modern.subscribed import hash_set
 
 #: topic id -> partition -> the member epoch in which the partition was assigned. Never changed in place.
 Partitions = Mapping[UUID, Mapping[int, int]]
@@ -123,15 +122,6 @@ class MemberSubscription(NamedTuple):
     assignor: str | None
     classic: ClassicMetadata | None
 
-    @classmethod
-    def of(cls, member: ConsumerMember) -> MemberSubscription:
-        parts = cls(*(getattr(member, name) for name in cls._fields))
-        return parts._replace(topics=tuple(sorted(member.topics)))
-
-    def put_into(self, member: ConsumerMember) -> ConsumerMember:
-        topics = {"topics": frozenset(self.topics), "topics_in_order": hash_set(self.topics)}
-        return replace(member, **{**self._asdict(), **topics})
-
 
 class CurrentAssignment(NamedTuple):
     """The part of a member that reconciliation determines."""
@@ -141,10 +131,6 @@ class CurrentAssignment(NamedTuple):
     state: MemberState
     assigned: Partitions
     revoking: Partitions
-
-    @classmethod
-    def of(cls, member: ConsumerMember) -> CurrentAssignment:
-        return cls(member.epoch, member.previous_epoch, member.state, member.assigned, member.revoking)
 
 
 class ConsumerMemberRecord(NamedTuple):

@@ -40,7 +40,7 @@ from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
 from groupstorm.coordinator.modern.group import NEVER
 from groupstorm.coordinator.modern.member import JOIN_EPOCH
 from groupstorm.coordinator.modern.membership import group_of_kind
-from groupstorm.coordinator.modern.subscribed import hash_set
+from groupstorm.coordinator.modern.subscribed import named
 from groupstorm.coordinator.records import AppendCause, GroupTombstone, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.javahash import JavaHashMap, hash_order, integer_hash, uuid_hash
@@ -123,8 +123,7 @@ def _upgraded(shard: Shard, group: ClassicGroup, one: Member) -> tuple[ConsumerM
         rebalance_timeout_ms=one.rebalance_timeout_ms,
         client_id=one.client_id,
         client_host=one.client_host,
-        topics=frozenset(subscription.topics),
-        topics_in_order=hash_set(subscription.topics),
+        **named(subscription.topics),
         assigned=held,
         classic=ClassicMetadata(one.session_timeout_ms, one.protocols),
     )

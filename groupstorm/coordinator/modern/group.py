@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, ClassVar, Generic, TypeVar
 
 from groupstorm.coordinator.config import Compatibility
@@ -180,7 +181,8 @@ class ModernGroup(ABC, Generic[M, T]):
     def _take_member(self, member_id: str, value: Any) -> None:
         member = self.members.get(member_id)
         if value is not None:
-            self.set_member(member_id, value.put_into(member or self.types.new_member(member_id)))
+            known = member or self.types.new_member(member_id)
+            self.set_member(member_id, self.with_facts(known, value))
         elif member is not None:
             if member.epoch != LEAVE_EPOCH or member_id in self.targets:
                 raise CoordinatorFault(f"member {member_id!r} is deleted before its assignments")
@@ -243,11 +245,24 @@ class ModernGroup(ABC, Generic[M, T]):
 
     def member_record(self, member: M) -> Any:
         """The record of what the member says of itself."""
-        return self.types.member(self.name, member.member_id, self.types.facts.of(member))
+        return self.types.member(self.name, member.member_id, self.facts_of(member))
+
+    def facts_of(self, member: M) -> Any:
+        """The part of the member that its own requests determine."""
+        return part_of(member, self.types.facts)
+
+    def with_facts(self, member: M, facts: Any) -> M:
+        """The member with that part."""
+        return replace(member, **facts._asdict())
 
     def current_record(self, member: M) -> Any:
         """The record of how far the member has come."""
-        return self.types.current(self.name, member.member_id, self.types.progress.of(member))
+        return self.types.current(self.name, member.member_id, part_of(member, self.types.progress))
+
+
+def part_of(member: ModernMember, kind: type[Any]) -> Any:
+    """The fields of a member that a named tuple of this kind has."""
+    return kind(*attrgetter(*kind._fields)(member))
 
 
 def put(table: TimelineHashMap[str, V], key: str, value: V | None) -> None:

@@ -6,6 +6,7 @@ Kafka: ModernGroup.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -25,6 +26,11 @@ def hash_set(names: Iterable[str]) -> tuple[str, ...]:
     """The names in the order of a ``HashSet`` made of them."""
     listed = list(names)
     return tuple(hash_order(listed, initial_capacity=max(int(len(listed) / 0.75) + 1, 16)))
+
+
+def named(topics: Iterable[str] | None) -> dict[str, Any]:
+    """The fields of a member that names these topics; None: it says nothing of them."""
+    return {} if topics is None else {"topics": frozenset(topics), "topics_in_order": hash_set(topics)}
 
 
 def count_names(topics: SubscribedTopics, names: Iterable[str], by: int) -> None:
@@ -108,6 +114,13 @@ class SubscribedGroup(ModernGroup[M, Target]):
         return now_ms >= self.refresh_ms or self.epoch < self.refresh_epoch
 
     # to change
+
+    def facts_of(self, member: M) -> Any:
+        facts = super().facts_of(member)
+        return facts._replace(topics=tuple(sorted(facts.topics)))
+
+    def with_facts(self, member: M, facts: Any) -> M:
+        return replace(member, **(facts._asdict() | named(facts.topics)))
 
     def request_refresh(self) -> None:
         """The next heartbeat of any member looks at the subscribed topics."""

@@ -35,7 +35,7 @@ from groupstorm.coordinator.modern.subscribed import (
     MemberTarget,
     SubscribedTopics,
     count_names,
-    hash_set,
+    named,
     names_alone_are_equal,
     update_target,
 )
@@ -94,14 +94,7 @@ def _heartbeat(
     """Compare the member with the group, compute the target, let the member take it: each only if due."""
     records: list[Record] = []
     before = _find_member(shard, group, request)
-    after = replace(
-        before,
-        rack=before.rack if request.rack is None else request.rack,
-        topics=before.topics if request.topics is None else frozenset(request.topics),
-        topics_in_order=before.topics_in_order if request.topics is None else hash_set(request.topics),
-        client_id=request.client_id,
-        client_host=request.client_host,
-    )
+    after = before.told(request, "rack", **named(request.topics))
     yield len(request.topics or ())
     topics = group.subscribed
     if after.topics != before.topics:

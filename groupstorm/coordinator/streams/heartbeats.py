@@ -8,7 +8,6 @@ Kafka: GroupCoordinatorService.streamsGroupHeartbeat, GroupMetadataManager.strea
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -148,16 +147,11 @@ def _answer(
 def _updated(shard: Shard, request: StreamsGroupHeartbeat, member: StreamsMember) -> StreamsMember:
     """The member with what the request says; what it leaves out stays, but for the endpoint of a join."""
     forgets = request.member_epoch == JOIN_EPOCH and shard.config.compatibility.is_4_4
-    timeout_ms = request.rebalance_timeout_ms
-    return replace(
-        member,
-        instance=member.instance if request.group_instance_id is None else request.group_instance_id,
-        rack=member.rack if request.rack is None else request.rack,
-        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
-        client_id=request.client_id,
-        client_host=request.client_host,
+    return member.told(
+        request,
+        "rack",
+        "process",
         topology_epoch=member.topology_epoch if request.topology is None else request.topology.epoch,
-        process=member.process if request.process is None else request.process,
         endpoint=member.endpoint if request.endpoint is None and not forgets else request.endpoint,
         tags=member.tags if request.tags is None else tuple(sorted(request.tags)),
     )

@@ -118,13 +118,6 @@ class MemberMetadata(NamedTuple):
     endpoint: tuple[str, int] | None
     tags: tuple[tuple[str, str], ...]
 
-    @classmethod
-    def of(cls, member: StreamsMember) -> MemberMetadata:
-        return cls(*(getattr(member, name) for name in cls._fields))
-
-    def put_into(self, member: StreamsMember) -> StreamsMember:
-        return replace(member, **self._asdict())
-
 
 class CurrentTasks(NamedTuple):
     """The part of a member that reconciliation determines."""
@@ -134,10 +127,6 @@ class CurrentTasks(NamedTuple):
     state: TaskState
     assigned: HeldTasks
     revoking: HeldTasks
-
-    @classmethod
-    def of(cls, member: StreamsMember) -> CurrentTasks:
-        return cls(*(getattr(member, name) for name in cls._fields))
 
 
 class GroupFacts(NamedTuple):
