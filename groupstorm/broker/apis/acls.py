@@ -69,9 +69,9 @@ def _read_code(kind: type[_Code], code: int) -> _Code:
         return kind(_UNKNOWN)
 
 
-def _fields(acl: Acl) -> dict[str, Any]:
-    """The fields of a rule, of which some structures have a part."""
-    return {**acl._asdict(), "permission_type": acl.permission}
+def _fields(call: Call, acl: Acl, structure: str) -> dict[str, Any]:
+    """The fields of a rule that the structure has."""
+    return call.types.fitting({**acl._asdict(), "permission_type": acl.permission}, structure)
 
 
 def describe_acls(state: BrokerState, call: Call) -> Turns[Done]:
@@ -99,9 +99,11 @@ def describe_acls(state: BrokerState, call: Call) -> Turns[Done]:
 
 def _resource(call: Call, acls: list[Acl]) -> Turns[Any]:
     make = call.types.make
-    described = yield from in_turns((make("AclDescription", **_fields(acl)) for acl in acls), work=2)
+    described = yield from in_turns(
+        (make("AclDescription", **_fields(call, acl, "AclDescription")) for acl in acls), work=2
+    )
     yield 2
-    return make("DescribeAclsResource", **_fields(acls[0]), acls=described)
+    return make("DescribeAclsResource", **_fields(call, acls[0], "DescribeAclsResource"), acls=described)
 
 
 def create_acls(state: BrokerState, call: Call) -> Turns[Done]:
@@ -169,7 +171,7 @@ def _deletion_result(
                 "DeleteAclsMatchingAcl",
                 error_code=Error.NONE,
                 error_message=None,
-                **_fields(acl),
+                **_fields(call, acl, "DeleteAclsMatchingAcl"),
             )
             for acl in acls
         ),

@@ -224,7 +224,12 @@ def _structures(call: Call, topics: Iterable[_Topic], topic_structure: str) -> T
     structures = []
     for topic in topics:
         partitions = yield from in_turns(
-            make(partition_structure, partition_index=number, error_code=error, **fields_of(offset))
+            make(
+                partition_structure,
+                partition_index=number,
+                error_code=error,
+                **call.types.fitting(fields_of(offset), partition_structure),
+            )
             for number, offset, error in topic.partitions
         )
         structures.append(

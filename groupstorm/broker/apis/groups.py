@@ -52,7 +52,7 @@ def list_groups(state: BrokerState, call: Call) -> AskCoordinator:
                 continue
             if not sees_all and group_error(state, call, one.group) is not Error.NONE:
                 continue
-            groups.append(call.types.make("ListedGroup", **fields_of(one)))
+            groups.append(call.types.make("ListedGroup", **call.types.fitting(fields_of(one), "ListedGroup")))
         return call.types.response(error_code=answer.error, groups=tuple(groups))
 
     return AskCoordinator((request,), finish)
@@ -129,7 +129,7 @@ def _group(state: BrokerState, call: Call, answer: Any, description: _Descriptio
     )
     yield 2
     values = {
-        **fields_of(answer),
+        **call.types.fitting(fields_of(answer), "DescribedGroup"),
         **description.own(call, answer),
         "members": members,
         "authorized_operations": authorized_operations(state, call, asked, ResourceType.GROUP, answer.group),
@@ -167,7 +167,9 @@ def describe_groups(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
 
 def _classic_member(_: BrokerState, call: Call, member: messages.DescribedMember) -> Any:
     data = {"member_metadata": member.metadata, "member_assignment": member.assignment}
-    return call.types.make("DescribedGroupMember", **fields_of(member), **data)
+    return call.types.make(
+        "DescribedGroupMember", **call.types.fitting(fields_of(member), "DescribedGroupMember"), **data
+    )
 
 
 _CLASSIC_DESCRIPTION = _Description(_classic_member)
@@ -194,7 +196,7 @@ def _consumer_member(state: BrokerState, call: Call, member: messages.DescribedC
         "target_assignment": assignment(state, call, member.target),
         "member_type": _CLASSIC if member.is_classic else _CONSUMER,
     }
-    return call.types.make("Member", **fields_of(member) | own)
+    return call.types.make("Member", **call.types.fitting(fields_of(member), "Member") | own)
 
 
 _CONSUMER_DESCRIPTION = _Description(_consumer_member, _topics_of_members, HIDDEN_TOPICS)
@@ -211,7 +213,7 @@ def share_group_describe(state: BrokerState, call: Call) -> Turns[AskCoordinator
 
 def _share_member(state: BrokerState, call: Call, member: DescribedShareMember) -> Any:
     own = {"assignment": assignment(state, call, member.assignment)}
-    return call.types.make("Member", **fields_of(member) | own)
+    return call.types.make("Member", **call.types.fitting(fields_of(member), "Member") | own)
 
 
 _SHARE_DESCRIPTION = _Description(_share_member, _topics_of_members, HIDDEN_TOPICS)

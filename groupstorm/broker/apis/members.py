@@ -56,7 +56,7 @@ def _join_response(call: Call, answer: messages.JoinGroupResponse) -> Any:
             call.types.make("JoinGroupResponseMember", **member._asdict()) for member in answer.members
         ),
     }
-    return call.types.response(**fields_of(answer) | own)
+    return call.types.response(**call.types.fitting(fields_of(answer)) | own)
 
 
 def read_heartbeat(message: Any, version: int, client_id: str) -> messages.Heartbeat:
@@ -111,7 +111,8 @@ def _leave_response(call: Call, answer: messages.LeaveGroupResponse) -> Turns[An
         first = next((error for error in errors if error is not Error.NONE), Error.NONE)
         return call.types.response(error_code=first)
     members = yield from in_turns(
-        call.types.make("MemberResponse", **fields_of(member)) for member in answer.members
+        call.types.make("MemberResponse", **call.types.fitting(fields_of(member), "MemberResponse"))
+        for member in answer.members
     )
     return call.types.response(error_code=answer.error, members=members)
 
@@ -135,8 +136,10 @@ def sync_group(_state: BrokerState, call: Call) -> AskCoordinator | Done:
     request = read_sync(call.message, call.version, call.client_id)
     if call.version >= _FIRST_WITH_PROTOCOL and None in (request.protocol_type, request.protocol):
         refused = messages.SyncGroupResponse(Error.INCONSISTENT_GROUP_PROTOCOL)
-        return Done(call.types.response(**fields_of(refused)))
-    return AskCoordinator((request,), lambda answers: call.types.response(**fields_of(answers[0])))
+        return Done(call.types.response(**call.types.fitting(fields_of(refused))))
+    return AskCoordinator(
+        (request,), lambda answers: call.types.response(**call.types.fitting(fields_of(answers[0])))
+    )
 
 
 #: Fewer names than these are looked at in the turn in which they come.
@@ -204,7 +207,7 @@ def _heartbeat_response(
     call: Call, answer: messages.ConsumerGroupHeartbeatResponse | ShareGroupHeartbeatResponse
 ) -> Any:
     """The response to a heartbeat; those of consumer and share groups have the same fields."""
-    values, make = fields_of(answer), call.types.make
+    values, make = call.types.fitting(fields_of(answer)), call.types.make
     if answer.assignment is not None:
         topics = tuple(
             make("TopicPartitions", topic_id=topic, partitions=partitions)

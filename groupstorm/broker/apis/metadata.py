@@ -178,7 +178,10 @@ def _response(state: BrokerState, call: Call, found: list[_Found], operations: i
         topics.append((yield from _metadata_topic(state, call, one)))
     return call.types.response(
         brokers=tuple(
-            call.types.make("MetadataResponseBroker", **state.address(node, call.reached_at))
+            call.types.make(
+                "MetadataResponseBroker",
+                **call.types.fitting(state.address(node, call.reached_at), "MetadataResponseBroker"),
+            )
             for node in state.cluster.nodes
         ),
         cluster_id=state.cluster_id,
@@ -240,7 +243,11 @@ def describe_cluster(state: BrokerState, call: Call) -> Done:
     known = endpoint_type == _BROKERS
     asked = call.message.include_cluster_authorized_operations
     brokers = (
-        make("DescribeClusterBroker", is_fenced=False, **state.address(node, call.reached_at))
+        make(
+            "DescribeClusterBroker",
+            is_fenced=False,
+            **call.types.fitting(state.address(node, call.reached_at), "DescribeClusterBroker"),
+        )
         for node in state.cluster.nodes
     )
     response = call.types.response(

@@ -299,6 +299,8 @@ def answer_named(call: Call, api: str, named: NamedPartitions, answers: Sequence
             )
             for one in topic.partitions
         )
-        topics.append(make(f"{api}ResponseTopic", partitions=partitions, **same_topic(topic)))
+        shown = {field: getattr(topic, field) for field in ("name", "topic_id") if hasattr(topic, field)}
+        topics.append(make(f"{api}ResponseTopic", partitions=partitions, **shown))
         yield 1
-    return call.types.response(error_code=Error.NONE, topics=tuple(topics))
+    values = {"error_code": Error.NONE, "topics": tuple(topics)}
+    return call.types.response(**call.types.fitting(values))

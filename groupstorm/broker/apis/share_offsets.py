@@ -190,7 +190,7 @@ def alter_share_group_offsets(state: BrokerState, call: Call) -> Turns[AskCoordi
     def finish(answers: Sequence[AlterShareGroupOffsetsResponse]) -> Turns[Any]:
         (answer,) = answers
         if answer.error is not Error.NONE:
-            return call.types.response(**fields_of(answer), responses=())
+            return call.types.response(**call.types.fitting(fields_of(answer)), responses=())
         topics: dict[str, list[Any]] = {}
         for name, number, error in (*refused, *answer.partitions):
             partition = call.types.make(
@@ -248,7 +248,7 @@ def delete_share_group_offsets(state: BrokerState, call: Call) -> Turns[AskCoord
             )
             for name, error, sentence in shown
         )
-        return call.types.response(**fields_of(answer), responses=responses)
+        return call.types.response(**call.types.fitting(fields_of(answer)), responses=responses)
 
     return AskCoordinator((DeleteShareGroupOffsets(call.message.group_id, tuple(allowed)),), finish)
 

@@ -150,7 +150,10 @@ class _AnswerTopics:
                 for topic_id, partitions in self._topics.items()
             ),
             "node_endpoints": tuple(
-                make("NodeEndpoint", **state.address(node, self._call.reached_at))
+                make(
+                    "NodeEndpoint",
+                    **self._call.types.fitting(state.address(node, self._call.reached_at), "NodeEndpoint"),
+                )
                 for node in sorted(self._leaders)
             ),
         }

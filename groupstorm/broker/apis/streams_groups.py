@@ -146,7 +146,7 @@ def _response(call: Call, answer: StreamsGroupHeartbeatResponse) -> Any:
         "warmup_tasks": task_ids(call, answer.warmup),
         "partitions_by_user_endpoint": endpoints and tuple(_endpoint(call, one) for one in endpoints),
     }
-    return call.types.response(**fields_of(answer) | own)
+    return call.types.response(**call.types.fitting(fields_of(answer)) | own)
 
 
 def task_ids(call: Call, tasks: TaskIds | None) -> tuple[Any, ...] | None:
@@ -262,7 +262,9 @@ def streams_group_topology_description_update(_state: BrokerState, call: Call) -
     UNSUPPORTED_VERSION, and no member is ever asked for a description. A client needs READ on the group.
     """
     request = read(UpdateTopologyDescription, call.message, call.version, call.client_id, description=None)
-    return AskCoordinator((request,), lambda answers: call.types.response(**fields_of(answers[0])))
+    return AskCoordinator(
+        (request,), lambda answers: call.types.response(**call.types.fitting(fields_of(answers[0])))
+    )
 
 
 APIS = (
