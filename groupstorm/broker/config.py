@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, get_args, get_type_hints
 
 from groupstorm.broker.authorization import read_super_users
@@ -73,13 +73,18 @@ def _ratio(name: str, text: str) -> float:
     raise InputError(f"option {name}={text}: expected a number from 0 to 1")
 
 
-def _policies(name: str, text: str) -> tuple[str, ...]:
-    policies = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
-    if not set(policies) <= set(CLEANUP_POLICIES):
-        raise InputError(
-            f"option {name}={text}: expected {' or '.join(CLEANUP_POLICIES)}, or both with a comma"
-        )
-    return policies
+def _some_of(known: Sequence[str], expected: str) -> Callable[[str, str], tuple[str, ...]]:
+    def parse(name: str, text: str) -> tuple[str, ...]:
+        named = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
+        if not set(named) <= set(known):
+            raise InputError(f"option {name}={text}: expected {expected}")
+        return named
+
+    return parse
+
+
+_policies = _some_of(CLEANUP_POLICIES, f"{' or '.join(CLEANUP_POLICIES)}, or both with a comma")
+_mechanisms = _some_of(SASL_MECHANISMS, f"some of {', '.join(SASL_MECHANISMS)}, with commas")
 
 
 def _racks(name: str, text: str) -> tuple[str, ...]:
@@ -99,13 +104,6 @@ def _advertised(name: str, text: str) -> Advertised:
     if protocol not in (None, *PROTOCOLS):
         raise InputError(f"option {name}={text}: expected one of {', '.join(PROTOCOLS)} as protocol")
     return Advertised(match["host"].strip("[]"), int(match["port"]), protocol)
-
-
-def _mechanisms(name: str, text: str) -> tuple[str, ...]:
-    mechanisms = tuple(dict.fromkeys(part.strip() for part in text.split(",")))
-    if not set(mechanisms) <= set(SASL_MECHANISMS):
-        raise InputError(f"option {name}={text}: expected some of {', '.join(SASL_MECHANISMS)}, with commas")
-    return mechanisms
 
 
 def _authorizer(name: str, text: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.broker.config import INT32_MAX, INT64_MAX, OPTIONS, BrokerConfig, shown
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS
-from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.config import FIELDS, CoordinatorConfig
 from groupstorm.coordinator.config_options import (
     INTERNAL_OPTIONS,
     ConfigType,
@@ -239,19 +239,6 @@ def _entries(
         yield Entry(name, value, option.kind, False, tuple(synonyms), known[name].documentation)
 
 
-#: The group coordinator's settings -> field, and how many of the field's units are one.
-_COORDINATOR_OPTIONS: Mapping[str, tuple[str, int]] = {
-    "group.initial.rebalance.delay.ms": ("initial_rebalance_delay_ms", 1),
-    "group.max.session.timeout.ms": ("max_session_timeout_ms", 1),
-    "group.max.size": ("max_size", 1),
-    "group.min.session.timeout.ms": ("min_session_timeout_ms", 1),
-    "offset.metadata.max.bytes": ("offset_metadata_max_bytes", 1),
-    "offsets.commit.timeout.ms": ("commit_timeout_ms", 1),
-    "offsets.retention.check.interval.ms": ("offsets_retention_check_interval_ms", 1),
-    "offsets.retention.minutes": ("offsets_retention_ms", 60_000),
-}
-
-
 def _entries_of_groups(config: ModernConfig) -> Iterator[Entry]:
     """The settings of a kind of group that Kafka describes."""
     defaults = type(config)()
@@ -303,7 +290,7 @@ def entries_of_all_brokers(broker: DynamicConfigs) -> Iterator[Entry]:
 
 def _coordinator_entries(coordinator: CoordinatorConfig) -> Iterator[Entry]:
     defaults = CoordinatorConfig()
-    for name, (field, one) in _COORDINATOR_OPTIONS.items():
+    for name, (field, one) in FIELDS.items():
         value, default = getattr(coordinator, field) // one, getattr(defaults, field) // one
         yield _fixed(name, str(value), str(default))
     yield from _entries_of_groups(coordinator.consumer)

@@ -291,10 +291,11 @@ class BrokerState:
         self.note_append(topic, index, appended)
 
     def address(self, node: int, reached_at: Endpoint) -> dict[str, Any]:
-        """The fields of a response that say where a client that has connected to ``reached_at`` reaches a
-        broker."""
+        """The fields of a response, of all its versions and of all APIs, that name a broker and say where a
+        client that has connected to ``reached_at`` reaches it."""
         at = self.cluster.endpoint(node, reached_at, self.config.advertised_listeners)
-        return {"host": at.host, "port": at.port}
+        named = {"node_id": node, "broker_id": node, "rack": self.cluster.rack(node)}
+        return {**named, "host": at.host, "port": at.port}
 
 
 def restore(state: BrokerState, changes: Iterable[Change], now_ms: int) -> list[Record]:
@@ -365,15 +366,5 @@ def created(topic: Topic) -> TopicCreated:
 
 def changed_transaction(transaction: Transaction) -> TransactionChanged:
     """The transaction as it is now."""
-    return TransactionChanged(
-        transaction.transactional_id,
-        transaction.producer_id,
-        transaction.epoch,
-        transaction.last_epoch,
-        transaction.previous_producer_id,
-        transaction.timeout_ms,
-        transaction.state.value,
-        tuple(sorted(transaction.partitions)),
-        transaction.started_ms,
-        transaction.ending,
-    )
+    same = TransactionChanged(*(getattr(transaction, name) for name in TransactionChanged._fields))
+    return same._replace(state=transaction.state.value, partitions=tuple(sorted(transaction.partitions)))

@@ -123,13 +123,12 @@ def remove_members(
     shard: Shard,
     group: ModernGroup[M, Any],
     members: Sequence[M],
-    bump: Sequence[Record],
     cause: Cause,
-    on_written: Completion | None,
+    on_written: Completion | None = None,
 ) -> Write:
-    """Write that these members are gone; ``bump``: the records of the next group epoch."""
+    """Write that these members are gone, and that the group epoch counts up."""
     records: list[Record] = [record for one in members for record in group.removal(one.member_id)]
-    records += bump
+    records += group.bump_without(members, shard.topics)
     records += group.up_to_date_without(members, group.epoch + 1, shard.config.compatibility)
     for member in members:
         cancel_member_timers(shard, group.name, member.member_id)
@@ -256,7 +255,7 @@ class ChangeEvents:
         before, member = self._before.get(member_id), group.members.get(member_id)
         if member is None:
             if before is not None and before.instance not in group.static_members:
-                emit_removed(self._shard, group, before, self._cause)
+                emit_removed(self._shard, group, before, before.instance, self._cause)
             return
         who = (self._name, member.client_id, member_id)
         predecessor = self._predecessor(member)
@@ -300,10 +299,10 @@ def _progress(member: ModernMember) -> tuple[object, ...]:
     return member.epoch, member.state, member.assigned, member.revoking
 
 
-def emit_removed(shard: Shard, group: _Group, member: ModernMember, cause: Cause) -> None:
-    """Emit the event of a member that has been removed."""
-    who = (group.name, member.client_id, member.member_id, member.instance)
-    shard.emit(events.MemberRemoved(*who, group.epoch, cause))
+def emit_removed(shard: Shard, group: Group, member: Any, instance: str | None, cause: Cause) -> None:
+    """Emit the event of a member of any kind of group that has been removed."""
+    who = (group.name, member.client_id, member.member_id, instance)
+    shard.emit(events.MemberRemoved(*who, group.generation, cause))
 
 
 def emit_replaced(shard: Shard, group: _Group, before: ModernMember, after: ModernMember) -> None:
@@ -316,5 +315,5 @@ def emit_replaced(shard: Shard, group: _Group, before: ModernMember, after: Mode
 def emit_downgraded(shard: Shard, group: _Group, removed: Iterable[ModernMember], cause: Cause) -> None:
     """A consumer group becomes a classic one, without these members."""
     for member in removed:
-        emit_removed(shard, group, member, cause)
+        emit_removed(shard, group, member, member.instance, cause)
     shard.emit(events.GroupConverted(group.name, group.epoch, Cause.DOWNGRADED))

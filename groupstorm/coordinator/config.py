@@ -186,6 +186,19 @@ _ORDERED: tuple[tuple[str, str], ...] = (
 )
 
 
+#: The options that are fields of `CoordinatorConfig`, and how many of the field's units are one.
+FIELDS: Mapping[str, tuple[str, int]] = {
+    "group.initial.rebalance.delay.ms": ("initial_rebalance_delay_ms", 1),
+    "group.max.session.timeout.ms": ("max_session_timeout_ms", 1),
+    "group.max.size": ("max_size", 1),
+    "group.min.session.timeout.ms": ("min_session_timeout_ms", 1),
+    "offset.metadata.max.bytes": ("offset_metadata_max_bytes", 1),
+    "offsets.commit.timeout.ms": ("commit_timeout_ms", 1),
+    "offsets.retention.check.interval.ms": ("offsets_retention_check_interval_ms", 1),
+    "offsets.retention.minutes": ("offsets_retention_ms", 60_000),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class CoordinatorConfig:
     """The options that have an effect, in ms and bytes; those of the newer protocols by kind of group."""
@@ -214,14 +227,7 @@ class CoordinatorConfig:
             parsed[name] = _parse(name, OPTIONS[name], value)
         _check_relations(parsed)
         return cls(
-            initial_rebalance_delay_ms=parsed["group.initial.rebalance.delay.ms"],
-            min_session_timeout_ms=parsed["group.min.session.timeout.ms"],
-            max_session_timeout_ms=parsed["group.max.session.timeout.ms"],
-            max_size=parsed["group.max.size"],
-            offset_metadata_max_bytes=parsed["offset.metadata.max.bytes"],
-            commit_timeout_ms=parsed["offsets.commit.timeout.ms"],
-            offsets_retention_ms=parsed["offsets.retention.minutes"] * 60_000,
-            offsets_retention_check_interval_ms=parsed["offsets.retention.check.interval.ms"],
+            **{field: parsed[name] * one for name, (field, one) in FIELDS.items()},
             compatibility=Compatibility(parsed[COMPATIBILITY]),
             consumer=ConsumerConfig.from_options(parsed),
             streams=StreamsConfig.from_options(parsed),

@@ -25,7 +25,7 @@ from groupstorm.coordinator.classic.rebalances import on_join_timer, on_sync_tim
 from groupstorm.coordinator.classic.sessions import on_session_timer
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup
-from groupstorm.coordinator.consumer.heartbeats import handle_consumer_heartbeat, on_member_timer
+from groupstorm.coordinator.consumer.heartbeats import handle_consumer_heartbeat, on_consumer_timer
 from groupstorm.coordinator.deletions import (
     delete_topics,
     handle_delete_group,
@@ -42,7 +42,7 @@ from groupstorm.coordinator.descriptions import (
 )
 from groupstorm.coordinator.dispatch import WINGS, handle_heartbeat, handle_join, handle_leave, handle_sync
 from groupstorm.coordinator.effects import Effects, PendingReply, Write
-from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.errors import Error, Refused
 from groupstorm.coordinator.failures import attempt, broken_off, error_response
 from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.loading import load, move, snapshot, unload
@@ -71,7 +71,6 @@ from groupstorm.coordinator.offset_requests import (
     end_transaction,
     handle_commit,
     handle_fetch,
-    handle_txn_commit,
 )
 from groupstorm.coordinator.records import AppendPolicy, Record, immediate, operation_error
 from groupstorm.coordinator.shard import Shard
@@ -131,7 +130,7 @@ HANDLERS: dict[type, Handler] = cast(
         Heartbeat: handle_heartbeat,
         LeaveGroup: handle_leave,
         OffsetCommit: handle_commit,
-        TxnOffsetCommit: handle_txn_commit,
+        TxnOffsetCommit: handle_commit,
         OffsetFetch: handle_fetch,
         OffsetDelete: handle_offset_delete,
         DeleteGroup: handle_delete_group,
@@ -154,7 +153,7 @@ _PARKED: Final = (JoinGroup, SyncGroup)
 
 _MODERN_TIMERS = frozenset({*MEMBER_TIMERS, STREAMS_DELAY, SHARE_INITIALIZATION})
 _ON_TIMER: dict[type, Callable[[Shard, Any, Timer], Write | None]] = {
-    ConsumerGroup: on_member_timer,
+    ConsumerGroup: on_consumer_timer,
     StreamsGroup: on_streams_timer,
     ShareGroup: on_share_timer,
 }
@@ -223,6 +222,9 @@ class GroupCoordinator:
             write = handler(shard, request, reply)
             if write is not None and not isinstance(write, Write):
                 write = yield from write
+        except Refused as refusal:
+            write = None
+            self._refuse(request, reply, refusal.error, str(refusal) or None)
         except Exception as problem:  # noqa: BLE001  # `broken_off` says why
             write = broken_off(shard, request.group, request, problem, self._refuse_broken, (request, reply))
         if write is None and not reply.done and isinstance(request, _PARKED):
@@ -240,11 +242,13 @@ class GroupCoordinator:
     def _refuse_broken(self, request: GroupRequest, reply: PendingReply) -> None:
         self._refuse(request, reply, Error.UNKNOWN_SERVER_ERROR)
 
-    def _refuse(self, request: GroupRequest, reply: PendingReply, error: Error) -> None:
+    def _refuse(
+        self, request: GroupRequest, reply: PendingReply, error: Error, sentence: str | None = None
+    ) -> None:
         if reply.done:
             return
         shard = self._shard
-        response = error_response(request, error)
+        response = error_response(request, error, sentence)
         if isinstance(request, JoinGroup) and isinstance(response, JoinGroupResponse):
             answer_join(shard, reply, request.group, request.client_id, request.member_id, response)
         elif isinstance(request, SyncGroup) and isinstance(response, SyncGroupResponse):

@@ -9,8 +9,8 @@ streamsGroupDescribe.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Any
 from uuid import UUID
 
 from groupstorm.coordinator.classic.group import ClassicGroup
@@ -18,7 +18,7 @@ from groupstorm.coordinator.classic.states import DEAD, STABLE
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.member import ConsumerMember
 from groupstorm.coordinator.effects import PendingReply
-from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.errors import NO_ERROR, Error, Refused
 from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.messages import (
     DescribeConsumerGroup,
@@ -30,9 +30,10 @@ from groupstorm.coordinator.messages import (
     ListedGroup,
     ListGroups,
     ListGroupsResponse,
-    Response,
 )
 from groupstorm.coordinator.modern.config import STICKY
+from groupstorm.coordinator.modern.group import ModernGroup
+from groupstorm.coordinator.modern.membership import G, group_of_kind
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.coordinator.share.messages import (
@@ -72,48 +73,24 @@ def _protocol_type(group: Group) -> str:
     return group.protocol_type or "" if isinstance(group, ClassicGroup) else group.kind
 
 
-_Kind = TypeVar("_Kind", ConsumerGroup, ShareGroup, StreamsGroup)
+def _group(shard: Shard, name: str, kind: type[G]) -> G:
+    """The group as reads see it; `Refused` if it is not of this ``kind``."""
+    if not name:
+        raise Refused(Error.INVALID_GROUP_ID, "")
+    return group_of_kind(shard.committed_group(name), name, kind)
 
 
-def _answer(
-    shard: Shard,
-    request: DescribeConsumerGroup | DescribeShareGroup | DescribeStreamsGroup,
-    reply: PendingReply,
-    response: Callable[..., Response],
-    kind: type[_Kind],
-    describe: Callable[[Shard, _Kind], Response | None],
-) -> None:
-    """Describe the group if it is of this ``kind``, else answer that it is not; None from ``describe``: no
-    answer follows."""
-    if not request.group:
-        shard.answer(reply, response(Error.INVALID_GROUP_ID, request.group))
-        return
-    group = shard.committed_group(request.group)
-    if not isinstance(group, kind):
-        reason = "not found" if group is None else f"is not a {kind.kind} group"
-        message = f"Group {request.group} {reason}."
-        shard.answer(reply, response(Error.GROUP_ID_NOT_FOUND, request.group, error_message=message))
-        return
-    described = describe(shard, group)
-    if described is not None:
-        shard.answer(reply, described)
+def _head(group: ModernGroup[Any, Any]) -> tuple[Error, str, str, int, int]:
+    """The fields with which the descriptions of all groups of the newer protocols begin."""
+    return NO_ERROR, group.name, group.state.value, group.epoch, group.assignment_epoch
 
 
 def handle_describe_consumer_group(shard: Shard, request: DescribeConsumerGroup, reply: PendingReply) -> None:
     """ConsumerGroupDescribe: members with their epochs, partitions and targets."""
-    _answer(shard, request, reply, DescribeConsumerGroupResponse, ConsumerGroup, _consumer_describe)
-
-
-def _consumer_describe(shard: Shard, group: ConsumerGroup) -> DescribeConsumerGroupResponse:
-    return DescribeConsumerGroupResponse(
-        NO_ERROR,
-        group.name,
-        group.state.value,
-        group.epoch,
-        group.assignment_epoch,
-        group.preferred_assignor() or shard.config.consumer.assignors[0],
-        tuple([_consumer_member(shard, group, member) for member in group.members.values()]),
-    )
+    group = _group(shard, request.group, ConsumerGroup)
+    assignor = group.preferred_assignor() or shard.config.consumer.assignors[0]
+    members = [_consumer_member(shard, group, member) for member in group.members.values()]
+    shard.answer(reply, DescribeConsumerGroupResponse(*_head(group), assignor, tuple(members)))
 
 
 def _consumer_member(shard: Shard, group: ConsumerGroup, member: ConsumerMember) -> DescribedConsumerMember:
@@ -152,10 +129,7 @@ _SIMPLE = "simple"
 
 def handle_describe_share_group(shard: Shard, request: DescribeShareGroup, reply: PendingReply) -> None:
     """ShareGroupDescribe: members with their epochs, topics and partitions."""
-    _answer(shard, request, reply, DescribeShareGroupResponse, ShareGroup, _share_describe)
-
-
-def _share_describe(shard: Shard, group: ShareGroup) -> DescribeShareGroupResponse:
+    group = _group(shard, request.group, ShareGroup)
     members = [
         DescribedShareMember(
             member.member_id,
@@ -168,9 +142,7 @@ def _share_describe(shard: Shard, group: ShareGroup) -> DescribeShareGroupRespon
         )
         for member in group.members.values()
     ]
-    return DescribeShareGroupResponse(
-        NO_ERROR, group.name, group.state.value, group.epoch, group.assignment_epoch, _SIMPLE, tuple(members)
-    )
+    shard.answer(reply, DescribeShareGroupResponse(*_head(group), _SIMPLE, tuple(members)))
 
 
 def handle_describe_streams_group(shard: Shard, request: DescribeStreamsGroup, reply: PendingReply) -> None:
@@ -181,21 +153,12 @@ def handle_describe_streams_group(shard: Shard, request: DescribeStreamsGroup, r
 
     Kafka: StreamsGroup.asDescribedGroup, StreamsGroupTopologyDescriptionManager.attachTopologyDescriptions.
     """
-    describe = _with_description if request.with_description else _streams_describe
-    _answer(shard, request, reply, DescribeStreamsGroupResponse, StreamsGroup, describe)
-
-
-def _streams_describe(_shard: Shard, group: StreamsGroup) -> DescribeStreamsGroupResponse:
-    return DescribeStreamsGroupResponse(
-        NO_ERROR,
-        group.name,
-        group.state.value,
-        group.epoch,
-        group.assignment_epoch,
-        _topology(group),
-        tuple([_streams_member(group, member) for member in group.members.values()]),
-        STICKY,
-    )
+    group = _group(shard, request.group, StreamsGroup)
+    members = tuple([_streams_member(group, member) for member in group.members.values()])
+    described = DescribeStreamsGroupResponse(*_head(group), _topology(group), members, STICKY)
+    answered = _with_description(shard, group, described) if request.with_description else described
+    if answered is not None:
+        shard.answer(reply, answered)
 
 
 def _topology(group: StreamsGroup) -> Topology | None:
@@ -224,9 +187,10 @@ def _streams_member(group: StreamsGroup, member: StreamsMember) -> DescribedStre
     return DescribedStreamsMember(member, group.target(member.member_id), *reported)
 
 
-def _with_description(shard: Shard, group: StreamsGroup) -> DescribeStreamsGroupResponse | None:
+def _with_description(
+    shard: Shard, group: StreamsGroup, described: DescribeStreamsGroupResponse
+) -> DescribeStreamsGroupResponse | None:
     """The group with the description of its topology; None if the plugin never answers."""
-    described = _streams_describe(shard, group)
     plugin = shard.description_plugin
     if plugin is None or group.topology is None or group.facts.stored_epoch != group.topology.epoch:
         return described._replace(description_status=DescriptionStatus.NOT_STORED)
@@ -247,15 +211,12 @@ def handle_describe(shard: Shard, request: DescribeGroup, reply: PendingReply) -
     group = shard.committed_group(request.group)
     if isinstance(group, ClassicGroup):
         shard.answer(reply, _describe(group))
-    elif request.version >= _NOT_FOUND_SINCE:
-        reason = "not found" if group is None else "is not a classic group"
-        message = f"Group {request.group} {reason}."
-        response = DescribeGroupResponse(
-            Error.GROUP_ID_NOT_FOUND, request.group, DEAD, "", "", error_message=message
-        )
-        shard.answer(reply, response)
-    else:
-        shard.answer(reply, DescribeGroupResponse(Error.NONE, request.group, DEAD, "", ""))
+        return
+    error, sentence = Error.NONE, None
+    if request.version >= _NOT_FOUND_SINCE:
+        error = Error.GROUP_ID_NOT_FOUND
+        sentence = f"Group {request.group} {'not found' if group is None else 'is not a classic group'}."
+    shard.answer(reply, DescribeGroupResponse(error, request.group, DEAD, error_message=sentence))
 
 
 def _describe(group: ClassicGroup) -> DescribeGroupResponse:

@@ -172,7 +172,10 @@ class IllegalTransition(CoordinatorFault):
 
 
 class Refused(Exception):
-    """A request, or a part of it, is answered with this error; nothing of it is done."""
+    """A request, or a part of it, is answered with this error; nothing of it is done.
+
+    `GroupCoordinator.handle` answers for every handler that raises it.
+    """
 
     def __init__(self, error: Error, message: str) -> None:
         super().__init__(message)

@@ -88,25 +88,31 @@ _PLAIN: dict[type, Callable[[Error], Response]] = {
     messages.Heartbeat: messages.HeartbeatResponse,
     messages.OffsetDelete: messages.OffsetDeleteResponse,
     messages.DeleteGroup: messages.DeleteGroupResponse,
+    share.ListSharePartitions: share.ListSharePartitionsResponse,
+}
+
+#: Responses with a field for a sentence about the error.
+_EXPLAINED: dict[type, Callable[..., Response]] = {
     messages.ConsumerGroupHeartbeat: messages.ConsumerGroupHeartbeatResponse,
     streams.StreamsGroupHeartbeat: streams.StreamsGroupHeartbeatResponse,
     streams.UpdateTopologyDescription: streams.UpdateTopologyDescriptionResponse,
     share.ShareGroupHeartbeat: share.ShareGroupHeartbeatResponse,
-    share.ListSharePartitions: share.ListSharePartitionsResponse,
     share.AlterShareGroupOffsets: share.AlterShareGroupOffsetsResponse,
     share.DeleteShareGroupOffsets: share.DeleteShareGroupOffsetsResponse,
 }
 
-#: Descriptions of a group of one kind, which name the group too.
-_DESCRIBED: dict[type, Callable[[Error, str], Response]] = {
+#: Descriptions of a group, which name the group too.
+_DESCRIBED: dict[type, Callable[..., Response]] = {
+    messages.DescribeGroup: messages.DescribeGroupResponse,
     messages.DescribeConsumerGroup: messages.DescribeConsumerGroupResponse,
     streams.DescribeStreamsGroup: streams.DescribeStreamsGroupResponse,
     share.DescribeShareGroup: share.DescribeShareGroupResponse,
 }
 
 
-def error_response(request: GroupRequest, error: Error) -> Response:
-    """The response to ``request`` that carries ``error`` in the field that the API has for it."""
+def error_response(request: GroupRequest, error: Error, sentence: str | None = None) -> Response:
+    """The response to ``request`` that carries ``error`` in the field that the API has for it, and the
+    ``sentence`` about it, if there is a field for one."""
     match request:
         case messages.LeaveGroup():
             return _leave(request, error)
@@ -114,12 +120,10 @@ def error_response(request: GroupRequest, error: Error) -> Response:
             return _commit(request, error)
         case messages.OffsetFetch():
             return _fetch(request, error)
-        case messages.DescribeGroup():
-            return messages.DescribeGroupResponse(error, request.group, "", "", "")
-        case messages.DescribeConsumerGroup() | streams.DescribeStreamsGroup() | share.DescribeShareGroup():
-            return _DESCRIBED[type(request)](error, request.group)
-        case _:
-            return _PLAIN[type(request)](error)
+    kind = type(request)
+    if kind in _DESCRIBED:
+        return _DESCRIBED[kind](error, request.group, error_message=sentence)
+    return _EXPLAINED[kind](error, error_message=sentence) if kind in _EXPLAINED else _PLAIN[kind](error)
 
 
 def _leave(request: messages.LeaveGroup, error: Error) -> messages.LeaveGroupResponse:

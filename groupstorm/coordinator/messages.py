@@ -256,9 +256,9 @@ class DescribedMember(NamedTuple):
 class DescribeGroupResponse(NamedTuple):
     error: Error
     group: str
-    state: str
-    protocol_type: str
-    protocol: str
+    state: str = ""
+    protocol_type: str = ""
+    protocol: str = ""
     members: tuple[DescribedMember, ...] = ()
     error_message: str | None = None
 
@@ -350,6 +350,10 @@ class DescribeConsumerGroupResponse(NamedTuple):
     members: tuple[DescribedConsumerMember, ...] = ()
     error_message: str | None = None
 
+
+#: Heartbeats to groups of the newer protocols whose members may be static, and the answers to them.
+StaticHeartbeat = ConsumerGroupHeartbeat | StreamsGroupHeartbeat
+StaticHeartbeatResponse = ConsumerGroupHeartbeatResponse | StreamsGroupHeartbeatResponse
 
 #: Requests that are about one group.
 GroupRequest = (

@@ -31,11 +31,10 @@ from groupstorm.coordinator.messages import (
 )
 from groupstorm.coordinator.modern.group import ModernGroup
 from groupstorm.coordinator.offset_rules import (
+    Commit,
     validate_commit,
     validate_fetch,
     validate_modern_commit,
-    validate_modern_txn_commit,
-    validate_txn_commit,
 )
 from groupstorm.coordinator.offsets import StoredOffset
 from groupstorm.coordinator.records import AppendCause, OffsetCommitRecord, TransactionEndRecord
@@ -49,8 +48,8 @@ _NO_RETENTION = -1
 _NO_GROUP: Final = ""
 
 
-def handle_commit(shard: Shard, request: OffsetCommit, reply: PendingReply) -> Write | None:
-    """Store the offsets if the sender may commit."""
+def handle_commit(shard: Shard, request: Commit, reply: PendingReply) -> Write | None:
+    """Store the offsets if the sender may commit, or keep them until the producer's transaction ends."""
     error = _accept_commit(shard, request)
     if error is not NO_ERROR:
         _refuse(shard, request, reply, error)
@@ -71,35 +70,24 @@ def check_commit(shard: Shard, request: OffsetCommit, reply: PendingReply) -> No
         shard.answer(reply, response)
 
 
-def _accept_commit(shard: Shard, request: OffsetCommit) -> Error:
-    """The error of a commit. An accepted commit of a member counts as a heartbeat."""
+def _accept_commit(shard: Shard, request: Commit) -> Error:
+    """The error of a commit. An accepted commit of a member counts as a heartbeat, a producer's does not."""
+    in_transaction = type(request) is TxnOffsetCommit
+    if in_transaction and not request.group:
+        return Error.INVALID_GROUP_ID
     group = shard.groups.get(request.group)
     if group is not None and not isinstance(group, ClassicGroup):
-        return validate_modern_commit(cast("ModernGroup[Any, Any]", group), shard.topics, request)
-    error = validate_commit(group, request)
-    if error is NO_ERROR and group is not None and group.state in (STABLE, PREPARING_REBALANCE):
+        modern = cast("ModernGroup[Any, Any]", group)
+        return validate_modern_commit(modern, shard.topics, request, in_transaction)
+    error = validate_commit(group, request, in_transaction)
+    if in_transaction or error is not NO_ERROR or group is None:
+        return error
+    if group.state in (STABLE, PREPARING_REBALANCE):
         restart_session(shard, group, group.members[request.member_id])
     return error
 
 
-def handle_txn_commit(shard: Shard, request: TxnOffsetCommit, reply: PendingReply) -> Write | None:
-    """Keep the offsets until the transaction ends. It does not count as a heartbeat."""
-    group = shard.groups.get(request.group)
-    if not request.group:
-        error = Error.INVALID_GROUP_ID
-    elif isinstance(group, ModernGroup):
-        error = validate_modern_txn_commit(group, shard.topics, request)
-    else:
-        error = validate_txn_commit(cast("ClassicGroup | None", group), request)
-    if error is not NO_ERROR:
-        _refuse(shard, request, reply, error)
-        return None
-    if group is None:
-        create_group(shard, request.group, "offset-commit")
-    return _store(shard, request, reply)
-
-
-def _store(shard: Shard, request: OffsetCommit | TxnOffsetCommit, reply: PendingReply) -> Write | None:
+def _store(shard: Shard, request: Commit, reply: PendingReply) -> Write | None:
     """Write the offsets. A partition whose metadata is too long is refused, the others are written."""
     limit = shard.config.offset_metadata_max_bytes
     written: list[tuple[str, int, StoredOffset]] = []
@@ -145,7 +133,7 @@ def _store(shard: Shard, request: OffsetCommit | TxnOffsetCommit, reply: Pending
     return Write(request.group, records, cause, on_written, apply)
 
 
-def _expires_at_ms(shard: Shard, request: OffsetCommit | TxnOffsetCommit) -> int | None:
+def _expires_at_ms(shard: Shard, request: Commit) -> int | None:
     if isinstance(request, TxnOffsetCommit) or request.retention_ms == _NO_RETENTION:
         return None
     return shard.now_ms + request.retention_ms
@@ -156,12 +144,12 @@ def _java_length(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-16-be", "surrogatepass")) // 2
 
 
-def _refuse(shard: Shard, request: OffsetCommit | TxnOffsetCommit, reply: PendingReply, error: Error) -> None:
+def _refuse(shard: Shard, request: Commit, reply: PendingReply, error: Error) -> None:
     shard.answer(reply, error_response(request, error))
     _emit_commit(shard, request, error)
 
 
-def _emit_commit(shard: Shard, request: OffsetCommit | TxnOffsetCommit, error: Error) -> None:
+def _emit_commit(shard: Shard, request: Commit, error: Error) -> None:
     partitions: list[str] = []
     positions: list[int] = []
     for topic, offsets in request.offsets.items():

@@ -34,39 +34,36 @@ BaseTime = Callable[[StoredOffset], int]
 _GROUP_ID_NOT_FOUND_SINCE = 9
 
 
-def validate_commit(group: ClassicGroup | None, request: OffsetCommit) -> Error:
+#: A commit of a member, or of a producer for its transaction.
+Commit = OffsetCommit | TxnOffsetCommit
+
+
+def _is_nameless(request: Commit) -> bool:
+    return request.member_id == NO_MEMBER_ID and request.group_instance_id is None
+
+
+def validate_commit(group: ClassicGroup | None, request: Commit, in_transaction: bool) -> Error:
     """Members of the present generation may commit, except between join and sync. Others may commit while
-    the group is empty or does not exist."""
+    the group is empty or does not exist.
+
+    A producer that names no member is believed, and may commit at any time: older versions have no field for
+    the member.
+    """
     outside = request.generation < 0
     if group is None:
-        known = request.version >= _GROUP_ID_NOT_FOUND_SINCE
-        refused = Error.GROUP_ID_NOT_FOUND if known else Error.ILLEGAL_GENERATION
+        since = TXN_NEW_ERRORS_SINCE if in_transaction else _GROUP_ID_NOT_FOUND_SINCE
+        refused = Error.GROUP_ID_NOT_FOUND if request.version >= since else Error.ILLEGAL_GENERATION
         return NO_ERROR if outside else refused
     if outside and group.state is EMPTY:
         return NO_ERROR
-    if outside and request.member_id == NO_MEMBER_ID and request.group_instance_id is None:
-        return Error.UNKNOWN_MEMBER_ID
+    if outside and _is_nameless(request):
+        return NO_ERROR if in_transaction else Error.UNKNOWN_MEMBER_ID
     error = group.validate(request.member_id, request.group_instance_id)
     if not error and request.generation != group.generation:
         return Error.ILLEGAL_GENERATION
-    if not error and group.state is COMPLETING_REBALANCE:
+    if not error and not in_transaction and group.state is COMPLETING_REBALANCE:
         return Error.REBALANCE_IN_PROGRESS
     return error
-
-
-def validate_txn_commit(group: ClassicGroup | None, request: TxnOffsetCommit) -> Error:
-    """As for OffsetCommit, but a producer that names no member is believed, and may commit at any time:
-    older versions have no field for the member."""
-    outside = request.generation < 0
-    if group is None:
-        not_found = request.version >= TXN_NEW_ERRORS_SINCE
-        refusal = Error.GROUP_ID_NOT_FOUND if not_found else Error.ILLEGAL_GENERATION
-        return NO_ERROR if outside else refusal
-    nameless = request.member_id == NO_MEMBER_ID and request.group_instance_id is None
-    if outside and (nameless or group.state is EMPTY):
-        return NO_ERROR
-    error = group.validate(request.member_id, request.group_instance_id)
-    return error or (NO_ERROR if request.generation == group.generation else Error.ILLEGAL_GENERATION)
 
 
 def expiration_base_time(group: Group, compatibility: Compatibility) -> BaseTime | None:
@@ -89,34 +86,25 @@ def expiration_base_time(group: Group, compatibility: Compatibility) -> BaseTime
 _MEMBER_EPOCH_SINCE = 9
 
 
-def validate_modern_commit(group: ModernGroup[M, Any], topics: Topics, request: OffsetCommit) -> Error:
+def validate_modern_commit(
+    group: ModernGroup[M, Any], topics: Topics, request: Commit, in_transaction: bool
+) -> Error:
     """Members may commit at their epoch, and at an older one for partitions that they have had since then.
-    Others may commit while the group is empty. Share groups have no committed offsets."""
+    Others may commit while the group is empty. Share groups have no committed offsets.
+
+    A producer that names no member is believed. A wrong epoch is a wrong generation to older producers.
+    """
     if not group.keeps_offsets:
         return Error.GROUP_ID_NOT_FOUND
     if request.generation < 0 and not group.members:
         return NO_ERROR
+    if in_transaction and request.generation == NO_GENERATION and _is_nameless(request):
+        return NO_ERROR
     member = group.members.get(request.member_id)
     if member is None:
         return Error.UNKNOWN_MEMBER_ID
-    if not member.speaks_classic and request.version < _MEMBER_EPOCH_SINCE:
+    if not in_transaction and not member.speaks_classic and request.version < _MEMBER_EPOCH_SINCE:
         return Error.UNSUPPORTED_VERSION
-    return _validate_epoch(group, member, topics, request.generation, request.offsets)
-
-
-def validate_modern_txn_commit(group: ModernGroup[M, Any], topics: Topics, request: TxnOffsetCommit) -> Error:
-    """As for OffsetCommit, but a producer that names no member is believed. A wrong epoch is a wrong
-    generation to older producers."""
-    if not group.keeps_offsets:
-        return Error.GROUP_ID_NOT_FOUND
-    if request.generation < 0 and not group.members:
-        return NO_ERROR
-    nameless = request.member_id == NO_MEMBER_ID and request.group_instance_id is None
-    if request.generation == NO_GENERATION and nameless:
-        return NO_ERROR
-    member = group.members.get(request.member_id)
-    if member is None:
-        return Error.UNKNOWN_MEMBER_ID
     error = _validate_epoch(group, member, topics, request.generation, request.offsets)
     is_told = error is not Error.STALE_MEMBER_EPOCH or request.version >= TXN_NEW_ERRORS_SINCE
     return error if is_told else Error.ILLEGAL_GENERATION

@@ -154,10 +154,9 @@ class SimulatedGroupCoordinator(GroupCoordinator):
         shard.now_ms = now_ms
         if isinstance(known, ClassicGroup):
             kind, timeout_ms = SESSION, known.members[member_id].session_timeout_ms
-        elif isinstance(known, ShareGroup):
-            kind, timeout_ms = MEMBER_SESSION, shard.group_options.share(group).session_timeout_ms
         else:
-            kind, timeout_ms = MEMBER_SESSION, shard.group_options.consumer(group).session_timeout_ms
+            kind = MEMBER_SESSION
+            timeout_ms = shard.group_options.modern(known.kind, group).session_timeout_ms
         until_ms = max(now_ms, contact_ms + timeout_ms)
         self._timers.set_session_since(kind, group, member_id, until_ms, contact)
 

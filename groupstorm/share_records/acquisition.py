@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.share_records.in_flight import InFlightBatch
 from groupstorm.share_records.partition import SharePartition
 from groupstorm.share_records.ports import KafkaError, LogRead, RecordBatch, batches_up_to
-from groupstorm.share_records.ranges import rest_of
 from groupstorm.share_records.states import InFlightState, RecordState
 from groupstorm.share_records.timers import Timer
+
+#: First and last offset.
+Range = tuple[int, int]
+_last = itemgetter(1)
 
 
 class AcquireRequest(NamedTuple):
@@ -282,3 +287,15 @@ def _without(acquired: Sequence[Acquired], aborted: Sequence[RecordBatch]) -> li
         for one in acquired
         for first, last in rest_of(one.first_offset, one.last_offset, gone)
     ]
+
+
+def rest_of(first: int, last: int, gone: Sequence[Range]) -> Iterator[Range]:
+    """The parts of a range that lie in none of the others, which ascend and do not overlap."""
+    for index in range(bisect_left(gone, first, key=_last), len(gone)):
+        if gone[index][0] > last:
+            break
+        if first < gone[index][0]:
+            yield first, gone[index][0] - 1
+        first = gone[index][1] + 1
+    if first <= last:
+        yield first, last

@@ -14,7 +14,6 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.share_records.acknowledgement import acknowledge
 from groupstorm.share_records.config import GroupOptions, ShareConfig
 from groupstorm.share_records.fetches import DelayedShareFetch, FetchSurroundings
-from groupstorm.share_records.hash_order import in_hash_order
 from groupstorm.share_records.messages import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
@@ -41,7 +40,13 @@ from groupstorm.share_records.ports import (
     SharePartitionKey,
     TopicPartition,
 )
-from groupstorm.share_records.sessions import SessionKey, ShareSession, ShareSessions, next_epoch
+from groupstorm.share_records.sessions import (
+    SessionKey,
+    ShareSession,
+    ShareSessions,
+    in_hash_order,
+    next_epoch,
+)
 from groupstorm.share_records.timers import Timers
 from groupstorm.turns import Turns, at_once
 

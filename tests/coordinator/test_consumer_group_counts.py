@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid5
 
 import pytest
 from hypothesis import given
@@ -20,13 +20,14 @@ from groupstorm.coordinator.consumer.group import (
 from groupstorm.coordinator.consumer.group import is_homogeneous as group_is_homogeneous
 from groupstorm.coordinator.consumer.member import (
     ClassicMetadata,
+    ConsumerEpochRecord,
     ConsumerMember,
+    ConsumerRegexRecord,
 )
 from groupstorm.coordinator.consumer.subscriptions import (
     notice_topics,
     subscribed_topics,
     topics_of,
-    topics_without,
 )
 from groupstorm.coordinator.dispatch import WINGS
 from groupstorm.coordinator.errors import CoordinatorFault
@@ -34,6 +35,7 @@ from groupstorm.coordinator.modern.member import MemberState
 from groupstorm.coordinator.modern.subscribed import SubscribedTopics
 from groupstorm.coordinator.records import immediate
 from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.topics import Topic, Topics
 from tests.coordinator.consumer_world import group_state, held_partitions
 
 T, U = UUID(int=1), UUID(int=2)
@@ -188,18 +190,23 @@ def test_what_a_member_would_change_is_what_it_changes(
 
 
 @given(st.lists(_changes, max_size=8), st.sets(st.sampled_from(IDS)))
-def test_the_topics_without_members_are_those_that_the_others_leave(
+def test_a_bump_without_members_is_for_the_topics_of_the_others(
     changes: list[tuple[str, Any]], gone: set[str]
 ) -> None:
+    topics = Topics()
+    topics.update({name: Topic(uuid5(T, name), 1) for name in ("t", "u", "v")}, ())
     group = ConsumerGroup("g")
     for one in changes:
         change(group, one)
     removed = [member for name, member in group.members.items() if name in gone]
-    topics = topics_without(group, removed, ["r"])
+    *forgotten, bump = group.bump_without(removed, topics)
     for member in removed:
         group.set_member(member.member_id, None)
-    group.set_resolved("r", None)
-    assert topics == counted(group)
+    regexes = {record.regex for record in forgotten if isinstance(record, ConsumerRegexRecord)}
+    assert regexes == {member.regex for member in removed} - {"", *group.regexes}
+    for regex in regexes:
+        group.set_resolved(regex, None)
+    assert bump == ConsumerEpochRecord("g", group.epoch + 1, topics.hash_of(counted(group)))
 
 
 def test_a_partition_is_not_given_to_two_members_at_one_epoch() -> None:

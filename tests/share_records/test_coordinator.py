@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.coordinator.errors import Error
-from groupstorm.share_records.coordinator import ShareCoordinator, StateRecord
-from groupstorm.share_records.merging import merge
+from groupstorm.share_records.coordinator import ShareCoordinator, StateRecord, merge
 from groupstorm.share_records.ports import SharePartitionKey, StateBatch, TopicPartition, WriteState
 from groupstorm.share_records.states import RecordState
 

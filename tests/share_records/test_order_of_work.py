@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from groupstorm.share_records.hash_order import in_hash_order
 from groupstorm.share_records.ports import TopicPartition
+from groupstorm.share_records.sessions import in_hash_order
 from tests.share_records.scripts import acquired, of_kind, run
 
 

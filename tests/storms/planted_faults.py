@@ -199,8 +199,8 @@ def fenced_commits_count(patch: Patch) -> None:
     def late(config: Any, positions: Any, sent: Generation) -> Any:
         return request(config, positions, sent._replace(id=sent.id - 1))
 
-    def accept(group: Any, commit: Any) -> Error:
-        error = validate(group, commit)
+    def accept(*commit: Any) -> Error:
+        error = validate(*commit)
         return NO_ERROR if error is Error.ILLEGAL_GENERATION else error
 
     patch.setattr(process, "commit_request", late)
@@ -211,8 +211,8 @@ def former_generations_commit(patch: Patch) -> None:
     """The coordinator accepts commits of any generation, and no member sends one of a former generation."""
     validate = offset_rules.validate_commit
 
-    def accept(group: Any, commit: Any) -> Error:
-        error = validate(group, commit)
+    def accept(*commit: Any) -> Error:
+        error = validate(*commit)
         return NO_ERROR if error is Error.ILLEGAL_GENERATION else error
 
     patch.setattr(offset_requests, "validate_commit", accept)

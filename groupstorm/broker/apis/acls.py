@@ -5,6 +5,7 @@ Their enumerations are fields of one byte each, with codes that may be unknown.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any, TypeVar
 
@@ -28,40 +29,35 @@ from groupstorm.protocol.codec import CodecError
 from groupstorm.turns import Turns, in_turns
 
 _Code = TypeVar("_Code", bound=IntEnum)
+_Read = TypeVar("_Read", Acl, AclFilter)
 
 _UNKNOWN = 0
 #: Kafka's sentence about a request without an authorizer (SECURITY_DISABLED).
 _NO_AUTHORIZER = "No Authorizer is configured."
 
 
-def _read_acl(asked: Any) -> Acl:
-    """A rule that a client wants to add. Codes that no enumeration has are UNKNOWN.
+#: The fields of a rule in a request, and of a filter, in the order of those of `Acl` and `AclFilter`.
+_OF_ACL = (
+    *("resource_type", "resource_name", "resource_pattern_type"),
+    *("principal", "host", "operation", "permission_type"),
+)
+_OF_FILTER = (
+    *("resource_type_filter", "resource_name_filter", "pattern_type_filter"),
+    *("principal_filter", "host_filter", "operation", "permission_type"),
+)
+#: The enumerations of these fields; None: a text.
+_ENUMERATIONS = (ResourceType, None, PatternType, None, None, Operation, Permission)
 
-    Raises CodecError for the code of UNKNOWN: Kafka closes the connection (CreateAclsRequest.validate).
+
+def _read(kind: Callable[..., _Read], asked: Any, fields: Sequence[str]) -> _Read:
+    """A rule that a client wants to add, or a filter. Codes that no enumeration has are UNKNOWN.
+
+    Raises CodecError for the code of UNKNOWN: Kafka closes the connection (CreateAclsRequest.validate,
+    DescribeAclsRequest, DeleteAclsRequest).
     """
-    return Acl(
-        _read_code(ResourceType, asked.resource_type),
-        asked.resource_name,
-        _read_code(PatternType, asked.resource_pattern_type),
-        asked.principal,
-        asked.host,
-        _read_code(Operation, asked.operation),
-        _read_code(Permission, asked.permission_type),
-    )
-
-
-def _read_filter(asked: Any) -> AclFilter:
-    """The filter of a client. Raises CodecError as `_read_acl` does (DescribeAclsRequest,
-    DeleteAclsRequest)."""
-    return AclFilter(
-        _read_code(ResourceType, asked.resource_type_filter),
-        asked.resource_name_filter,
-        _read_code(PatternType, asked.pattern_type_filter),
-        asked.principal_filter,
-        asked.host_filter,
-        _read_code(Operation, asked.operation),
-        _read_code(Permission, asked.permission_type),
-    )
+    values = [getattr(asked, name) for name in fields]
+    pairs = zip(_ENUMERATIONS, values, strict=True)
+    return kind(*(value if codes is None else _read_code(codes, value) for codes, value in pairs))
 
 
 def _read_code(kind: type[_Code], code: int) -> _Code:
@@ -73,22 +69,9 @@ def _read_code(kind: type[_Code], code: int) -> _Code:
         return kind(_UNKNOWN)
 
 
-def _entry_fields(acl: Acl) -> dict[str, Any]:
-    """The fields of a rule apart from its resource."""
-    return {
-        "principal": acl.principal,
-        "host": acl.host,
-        "operation": acl.operation,
-        "permission_type": acl.permission,
-    }
-
-
-def _resource_fields(acl: Acl) -> dict[str, Any]:
-    return {
-        "resource_type": acl.resource_type,
-        "resource_name": acl.resource_name,
-        "pattern_type": acl.pattern_type,
-    }
+def _fields(call: Call, acl: Acl, structure: str) -> dict[str, Any]:
+    """The fields of a rule that the structure has."""
+    return call.types.fitting({**acl._asdict(), "permission_type": acl.permission}, structure)
 
 
 def describe_acls(state: BrokerState, call: Call) -> Turns[Done]:
@@ -96,7 +79,7 @@ def describe_acls(state: BrokerState, call: Call) -> Turns[Done]:
 
     v1: prefixed resources (KIP-290). v3: the resource type USER (KIP-373). Needs DESCRIBE on the cluster.
     """
-    wanted = _read_filter(call.message)
+    wanted = _read(AclFilter, call.message, _OF_FILTER)
     if state.authorizer is None:
         response = call.types.response(
             error_code=Error.SECURITY_DISABLED,
@@ -116,9 +99,11 @@ def describe_acls(state: BrokerState, call: Call) -> Turns[Done]:
 
 def _resource(call: Call, acls: list[Acl]) -> Turns[Any]:
     make = call.types.make
-    described = yield from in_turns((make("AclDescription", **_entry_fields(acl)) for acl in acls), work=2)
+    described = yield from in_turns(
+        (make("AclDescription", **_fields(call, acl, "AclDescription")) for acl in acls), work=2
+    )
     yield 2
-    return make("DescribeAclsResource", **_resource_fields(acls[0]), acls=described)
+    return make("DescribeAclsResource", **_fields(call, acls[0], "DescribeAclsResource"), acls=described)
 
 
 def create_acls(state: BrokerState, call: Call) -> Turns[Done]:
@@ -126,7 +111,7 @@ def create_acls(state: BrokerState, call: Call) -> Turns[Done]:
 
     v1: prefixed resources (KIP-290). v3: the resource type USER (KIP-373). Needs ALTER on the cluster.
     """
-    acls = yield from in_turns(_read_acl(asked) for asked in call.message.creations)
+    acls = yield from in_turns(_read(Acl, asked, _OF_ACL) for asked in call.message.creations)
     if state.authorizer is None:
         refused = _creation_result(call, Error.SECURITY_DISABLED, _NO_AUTHORIZER)
         return Done(call.types.response(results=(refused,) * len(acls)))
@@ -157,7 +142,7 @@ def delete_acls(state: BrokerState, call: Call) -> Turns[Done]:
 
     v1: prefixed resources (KIP-290). v3: the resource type USER (KIP-373). Needs ALTER on the cluster.
     """
-    filters = yield from in_turns(_read_filter(asked) for asked in call.message.filters)
+    filters = yield from in_turns(_read(AclFilter, asked, _OF_FILTER) for asked in call.message.filters)
     if state.authorizer is None:
         refused = yield from _deletion_result(call, [], Error.SECURITY_DISABLED, _NO_AUTHORIZER)
         return Done(call.types.response(filter_results=(refused,) * len(filters)))
@@ -186,8 +171,7 @@ def _deletion_result(
                 "DeleteAclsMatchingAcl",
                 error_code=Error.NONE,
                 error_message=None,
-                **_resource_fields(acl),
-                **_entry_fields(acl),
+                **_fields(call, acl, "DeleteAclsMatchingAcl"),
             )
             for acl in acls
         ),

@@ -107,7 +107,8 @@ def _answer(state: BrokerState, call: Call, key_type: int, key: str) -> dict[str
     node = _coordinators_of(state, topic).node_of(key)
     # From version 4 on Kafka leaves the message empty, before it says NONE.
     said = {"error_code": Error.NONE, "error_message": "" if is_batched else "NONE"}
-    return {**said, "node_id": node, **state.address(node, call.reached_at)}
+    address = state.address(node, call.reached_at)
+    return {**said, **{name: address[name] for name in _NOWHERE}}
 
 
 APIS = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from groupstorm.broker.apis.api import (
@@ -13,18 +14,14 @@ from groupstorm.broker.apis.api import (
     CoordinatorsApi,
     Done,
     Right,
-    milliseconds,
 )
+from groupstorm.broker.apis.fields import fields_of, read
 from groupstorm.broker.apis.resources import (
     READ_GROUP,
-    TopicKey,
-    find_topic,
+    answer_named,
     group_error,
-    partition_error,
-    read_offset,
-    same_topic,
+    named_partitions,
     topic_error,
-    topics_with_errors,
 )
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.state import BrokerState
@@ -32,8 +29,6 @@ from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import error_response
 from groupstorm.turns import Turns, in_turns
-
-_NO_RETENTION = -1
 
 
 def offset_commit(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done]:
@@ -44,68 +39,14 @@ def offset_commit(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done
       the others go on; the coordinator is not asked if nothing is left (KafkaApis.handleOffsetCommitRequest).
     * v2-4 may say how long the offsets are kept (KIP-211).
     """
-    message = call.message
-    names: list[str | None] = []
-    refused: dict[tuple[int, int], Error] = {}
-    offsets: dict[str, dict[int, messages.CommittedOffset]] = {}
-    for index, asked in enumerate(message.topics):
-        found = find_topic(state, call, asked)
-        topic, _ = found
-        names.append(None if topic is None else topic.name)
-        yield 1
-        for partition in asked.partitions:
-            yield 2
-            number = partition.partition_index
-            error = partition_error(found, number)
-            if topic is None or error is not Error.NONE:
-                refused[index, number] = error
-            else:
-                offsets.setdefault(topic.name, {})[number] = read_offset(partition)
-
-    def finish(answers: Sequence[messages.OffsetCommitResponse]) -> Turns[Any]:
-        decided: dict[tuple[str | None, int], Error] = {
-            (name, partition): error for answer in answers for name, partition, error in answer.partitions
-        }
-        return (yield from _commit_response(call, names, refused, decided))
-
-    if not offsets:
+    named = yield from named_partitions(state, call)
+    finish = partial(answer_named, call, "OffsetCommit", named)
+    if not named.known:
         return Done((yield from finish(())))
-    request = messages.OffsetCommit(
-        group=message.group_id,
-        member_id=message.member_id,
-        group_instance_id=getattr(message, "group_instance_id", None),
-        generation=message.generation_id_or_member_epoch,
-        offsets=offsets,
-        version=call.version,
-        client_id=call.client_id,
-        retention_ms=_retention_ms(message),
+    own = {"offsets": named.offsets}
+    return AskCoordinator(
+        (read(messages.OffsetCommit, call.message, call.version, call.client_id, **own),), finish
     )
-    return AskCoordinator((request,), finish)
-
-
-def _retention_ms(message: Any) -> int:
-    retention = getattr(message, "retention_time", None)
-    return _NO_RETENTION if retention is None else milliseconds(retention)
-
-
-def _commit_response(
-    call: Call,
-    names: Sequence[str | None],
-    refused: dict[tuple[int, int], Error],
-    decided: dict[tuple[str | None, int], Error],
-) -> Turns[Any]:
-    make = call.types.make
-    topics = []
-    for index, (asked, name) in enumerate(zip(call.message.topics, names, strict=True)):
-        partitions = []
-        for partition in asked.partitions:
-            number = partition.partition_index
-            error = refused.get((index, number)) or decided.get((name, number), Error.UNKNOWN_SERVER_ERROR)
-            partitions.append(make("OffsetCommitResponsePartition", partition_index=number, error_code=error))
-            yield 1
-        topics.append(make("OffsetCommitResponseTopic", partitions=tuple(partitions), **same_topic(asked)))
-        yield 1
-    return call.types.response(topics=tuple(topics))
 
 
 _FIRST_WITH_GROUP_ERROR = 2
@@ -285,13 +226,11 @@ def _structures(call: Call, topics: Iterable[_Topic], topic_structure: str) -> T
         partitions = yield from in_turns(
             make(
                 partition_structure,
-                partition_index=partition.number,
-                committed_offset=partition.offset.offset,
-                committed_leader_epoch=partition.offset.leader_epoch,
-                metadata=partition.offset.metadata,
-                error_code=partition.error,
+                partition_index=number,
+                error_code=error,
+                **call.types.fitting(fields_of(offset), partition_structure),
             )
-            for partition in topic.partitions
+            for number, offset, error in topic.partitions
         )
         structures.append(
             make(topic_structure, name=topic.name, topic_id=topic.topic_id, partitions=partitions)
@@ -306,25 +245,15 @@ def offset_delete(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done
     Partitions that do not exist are answered here, UNKNOWN_TOPIC_OR_PARTITION
     (KafkaApis.handleOffsetDeleteRequest).
     """
-    errors: dict[tuple[TopicKey, int], Error] = {}
-    wanted: dict[str, list[int]] = {}
-    for topic in call.message.topics:
-        found = find_topic(state, call, topic)
-        for one in topic.partitions:
-            error = errors[topic.name, one.partition_index] = partition_error(found, one.partition_index)
-            if error is Error.NONE:
-                wanted.setdefault(topic.name, []).append(one.partition_index)
-            yield 2
+    named = yield from named_partitions(state, call)
 
-    def finish(answers: Sequence[messages.OffsetDeleteResponse]) -> Turns[Any]:
+    def finish(answers: Sequence[messages.OffsetDeleteResponse]) -> Any:
         (answer,) = answers
         if answer.error is not Error.NONE:
             return call.types.response(error_code=answer.error, topics=())
-        errors.update({(name, number): error for name, number, error in answer.partitions})
-        topics = yield from topics_with_errors(call, "OffsetDelete", errors)
-        return call.types.response(error_code=Error.NONE, topics=topics)
+        return answer_named(call, "OffsetDelete", named, answers)
 
-    partitions = {name: tuple(numbers) for name, numbers in wanted.items()}
+    partitions = {name: tuple(asked) for name, asked in named.known.items()}
     return AskCoordinator((messages.OffsetDelete(call.message.group_id, partitions, call.client_id),), finish)
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from groupstorm.assignors.streams.groups import Task
 from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call, CoordinatorsApi
+from groupstorm.broker.apis.fields import fields_of
 from groupstorm.broker.apis.resources import authorized_operations, group_error, may_on_cluster, topic_error
 from groupstorm.broker.apis.streams_groups import task_ids
 from groupstorm.broker.authorization import Operation, ResourceType
@@ -51,14 +52,7 @@ def list_groups(state: BrokerState, call: Call) -> AskCoordinator:
                 continue
             if not sees_all and group_error(state, call, one.group) is not Error.NONE:
                 continue
-            listed = call.types.make(
-                "ListedGroup",
-                group_id=one.group,
-                protocol_type=one.protocol_type,
-                group_state=one.state,
-                group_type=one.group_type,
-            )
-            groups.append(listed)
+            groups.append(call.types.make("ListedGroup", **call.types.fitting(fields_of(one), "ListedGroup")))
         return call.types.response(error_code=answer.error, groups=tuple(groups))
 
     return AskCoordinator((request,), finish)
@@ -89,15 +83,15 @@ _Request = DescribeGroup | DescribeConsumerGroup | DescribeStreamsGroup | Descri
 
 
 class _Description(NamedTuple):
-    """The parts in which descriptions differ. ``fields``: the fields of an answer beside those of all kinds.
+    """The parts in which descriptions differ. ``own``: the fields of an answer that need more than a name.
 
     ``topics``: those that the client must be allowed to describe, or it is told ``hidden`` alone.
     """
 
     member: Callable[[BrokerState, Call, Any], Any]
-    fields: Callable[[Call, Any], Mapping[str, Any]]
     topics: Callable[[Any], Iterable[str]] = lambda answer: ()
     hidden: str = ""
+    own: Callable[[Call, Any], Mapping[str, Any]] = lambda call, answer: {}
 
 
 def _describe(
@@ -134,25 +128,13 @@ def _group(state: BrokerState, call: Call, answer: Any, description: _Descriptio
         (description.member(state, call, member) for member in answer.members), work=10
     )
     yield 2
-    return call.types.make(
-        "DescribedGroup",
-        error_code=answer.error,
-        error_message=answer.error_message,
-        group_id=answer.group,
-        group_state=answer.state,
-        members=members,
-        authorized_operations=authorized_operations(state, call, asked, ResourceType.GROUP, answer.group),
-        **description.fields(call, answer),
-    )
-
-
-def _epochs(_: Call, answer: Any) -> dict[str, Any]:
-    """The fields of groups whose broker assigns."""
-    return {
-        "group_epoch": answer.epoch,
-        "assignment_epoch": answer.assignment_epoch,
-        "assignor_name": answer.assignor,
+    values = {
+        **call.types.fitting(fields_of(answer), "DescribedGroup"),
+        **description.own(call, answer),
+        "members": members,
+        "authorized_operations": authorized_operations(state, call, asked, ResourceType.GROUP, answer.group),
     }
+    return call.types.make("DescribedGroup", **values)
 
 
 def _topics_of_members(answer: Any) -> set[str]:
@@ -184,25 +166,15 @@ def describe_groups(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
 
 
 def _classic_member(_: BrokerState, call: Call, member: messages.DescribedMember) -> Any:
+    data = {"member_metadata": member.metadata, "member_assignment": member.assignment}
     return call.types.make(
-        "DescribedGroupMember",
-        member_id=member.member_id,
-        group_instance_id=member.group_instance_id,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        member_metadata=member.metadata,
-        member_assignment=member.assignment,
+        "DescribedGroupMember", **call.types.fitting(fields_of(member), "DescribedGroupMember"), **data
     )
 
 
-def _classic_fields(_: Call, answer: messages.DescribeGroupResponse) -> dict[str, Any]:
-    return {"protocol_type": answer.protocol_type, "protocol_data": answer.protocol}
+_CLASSIC_DESCRIPTION = _Description(_classic_member)
 
 
-_CLASSIC_DESCRIPTION = _Description(_classic_member, _classic_fields)
-
-
-_FIRST_MEMBER_TYPE = 1
 _CLASSIC, _CONSUMER = 0, 1
 #: Why a description holds nothing.
 HIDDEN_TOPICS = "The group has described topic(s) that the client is not authorized to describe."
@@ -219,24 +191,15 @@ def consumer_group_describe(state: BrokerState, call: Call) -> Turns[AskCoordina
 
 
 def _consumer_member(state: BrokerState, call: Call, member: messages.DescribedConsumerMember) -> Any:
-    kind = _CLASSIC if member.is_classic else _CONSUMER
-    return call.types.make(
-        "Member",
-        member_id=member.member_id,
-        instance_id=member.instance,
-        rack_id=member.rack,
-        member_epoch=member.epoch,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        subscribed_topic_names=member.topics,
-        subscribed_topic_regex=member.regex,
-        assignment=assignment(state, call, member.assignment),
-        target_assignment=assignment(state, call, member.target),
-        **({"member_type": kind} if call.version >= _FIRST_MEMBER_TYPE else {}),
-    )
+    own = {
+        "assignment": assignment(state, call, member.assignment),
+        "target_assignment": assignment(state, call, member.target),
+        "member_type": _CLASSIC if member.is_classic else _CONSUMER,
+    }
+    return call.types.make("Member", **call.types.fitting(fields_of(member), "Member") | own)
 
 
-_CONSUMER_DESCRIPTION = _Description(_consumer_member, _epochs, _topics_of_members, HIDDEN_TOPICS)
+_CONSUMER_DESCRIPTION = _Description(_consumer_member, _topics_of_members, HIDDEN_TOPICS)
 
 
 def share_group_describe(state: BrokerState, call: Call) -> Turns[AskCoordinator]:
@@ -249,19 +212,11 @@ def share_group_describe(state: BrokerState, call: Call) -> Turns[AskCoordinator
 
 
 def _share_member(state: BrokerState, call: Call, member: DescribedShareMember) -> Any:
-    return call.types.make(
-        "Member",
-        member_id=member.member_id,
-        rack_id=member.rack,
-        member_epoch=member.epoch,
-        client_id=member.client_id,
-        client_host=member.client_host,
-        subscribed_topic_names=member.topics,
-        assignment=assignment(state, call, member.assignment),
-    )
+    own = {"assignment": assignment(state, call, member.assignment)}
+    return call.types.make("Member", **call.types.fitting(fields_of(member), "Member") | own)
 
 
-_SHARE_DESCRIPTION = _Description(_share_member, _epochs, _topics_of_members, HIDDEN_TOPICS)
+_SHARE_DESCRIPTION = _Description(_share_member, _topics_of_members, HIDDEN_TOPICS)
 
 
 _HIDDEN_TOPICS = "The described group uses topics that the client is not authorized to describe."
@@ -289,7 +244,7 @@ def _topics(answer: DescribeStreamsGroupResponse) -> set[str]:
 
 
 def _streams_fields(call: Call, answer: DescribeStreamsGroupResponse) -> dict[str, Any]:
-    return _epochs(call, answer) | {
+    return {
         "topology": None if answer.topology is None else _topology(call, answer.topology),
         "topology_description": None,
         "topology_description_status": answer.description_status,
@@ -361,7 +316,7 @@ def _assignment(call: Call, tasks: Tasks) -> Any:
     return call.types.make("Assignment", active_tasks=active, standby_tasks=standby, warmup_tasks=warmup)
 
 
-_STREAMS_DESCRIPTION = _Description(_streams_member, _streams_fields, _topics, _HIDDEN_TOPICS)
+_STREAMS_DESCRIPTION = _Description(_streams_member, _topics, _HIDDEN_TOPICS, _streams_fields)
 
 
 APIS = (

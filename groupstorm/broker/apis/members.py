@@ -10,6 +10,7 @@ from functools import cache, partial
 from typing import Any
 
 from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call, CoordinatorsApi, Done, milliseconds
+from groupstorm.broker.apis.fields import fields_of, read
 from groupstorm.broker.apis.resources import READ_GROUP, may_describe_topic, topic_error
 from groupstorm.broker.authorization import Operation
 from groupstorm.broker.state import BrokerState
@@ -18,7 +19,6 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
 from groupstorm.javahash import string_hash
 from groupstorm.protocol.codec import ResponseTypes
-from groupstorm.protocol.codec.shape import MILLISECOND
 from groupstorm.turns import Turns, at_once, in_turns
 
 _FIRST_NULLABLE_PROTOCOL = 7
@@ -26,23 +26,11 @@ _FIRST_NULLABLE_PROTOCOL = 7
 
 def read_join(message: Any, version: int, client_id: str, client_host: str = "") -> messages.JoinGroup:
     """The request of kio's message of this version."""
-    session_timeout_ms = milliseconds(message.session_timeout)
-    has_rebalance_timeout = version > 0
-    return messages.JoinGroup(
-        group=message.group_id,
-        member_id=message.member_id,
-        group_instance_id=getattr(message, "group_instance_id", None),
-        session_timeout_ms=session_timeout_ms,
-        rebalance_timeout_ms=milliseconds(message.rebalance_timeout)
-        if has_rebalance_timeout
-        else session_timeout_ms,
-        protocol_type=message.protocol_type,
-        protocols=tuple((protocol.name, protocol.metadata) for protocol in message.protocols),
-        version=version,
-        client_id=client_id,
-        client_host=client_host,
-        reason=getattr(message, "reason", None),
-    )
+    protocols = tuple((protocol.name, protocol.metadata) for protocol in message.protocols)
+    own: dict[str, Any] = {"protocols": protocols, "client_host": client_host}
+    if version == 0:
+        own["rebalance_timeout_ms"] = milliseconds(message.session_timeout)
+    return read(messages.JoinGroup, message, version, client_id, **own)
 
 
 def join_group(state: BrokerState, call: Call) -> AskCoordinator:
@@ -62,37 +50,18 @@ def join_group(state: BrokerState, call: Call) -> AskCoordinator:
 
 def _join_response(call: Call, answer: messages.JoinGroupResponse) -> Any:
     protocol = answer.protocol or None
-    members = tuple(
-        call.types.make(
-            "JoinGroupResponseMember",
-            member_id=member.member_id,
-            group_instance_id=member.group_instance_id,
-            metadata=member.metadata,
-        )
-        for member in answer.members
-    )
-    return call.types.response(
-        error_code=answer.error,
-        generation_id=answer.generation,
-        protocol_type=answer.protocol_type,
-        protocol_name=protocol if call.version >= _FIRST_NULLABLE_PROTOCOL else protocol or "",
-        leader=answer.leader,
-        skip_assignment=answer.skip_assignment,
-        member_id=answer.member_id,
-        members=members,
-    )
+    own = {
+        "protocol_name": protocol if call.version >= _FIRST_NULLABLE_PROTOCOL else protocol or "",
+        "members": tuple(
+            call.types.make("JoinGroupResponseMember", **member._asdict()) for member in answer.members
+        ),
+    }
+    return call.types.response(**call.types.fitting(fields_of(answer)) | own)
 
 
 def read_heartbeat(message: Any, version: int, client_id: str) -> messages.Heartbeat:
     """The request of kio's message of this version."""
-    return messages.Heartbeat(
-        group=message.group_id,
-        member_id=message.member_id,
-        group_instance_id=getattr(message, "group_instance_id", None),
-        generation=message.generation_id,
-        version=version,
-        client_id=client_id,
-    )
+    return read(messages.Heartbeat, message, version, client_id)
 
 
 def heartbeat(_state: BrokerState, call: Call) -> AskCoordinator:
@@ -142,12 +111,7 @@ def _leave_response(call: Call, answer: messages.LeaveGroupResponse) -> Turns[An
         first = next((error for error in errors if error is not Error.NONE), Error.NONE)
         return call.types.response(error_code=first)
     members = yield from in_turns(
-        call.types.make(
-            "MemberResponse",
-            member_id=member.member_id,
-            group_instance_id=member.group_instance_id,
-            error_code=member.error,
-        )
+        call.types.make("MemberResponse", **call.types.fitting(fields_of(member), "MemberResponse"))
         for member in answer.members
     )
     return call.types.response(error_code=answer.error, members=members)
@@ -158,17 +122,8 @@ _FIRST_WITH_PROTOCOL = 5
 
 def read_sync(message: Any, version: int, client_id: str) -> messages.SyncGroup:
     """The request of kio's message of this version."""
-    return messages.SyncGroup(
-        group=message.group_id,
-        member_id=message.member_id,
-        group_instance_id=getattr(message, "group_instance_id", None),
-        generation=message.generation_id,
-        protocol_type=getattr(message, "protocol_type", None),
-        protocol=getattr(message, "protocol_name", None),
-        assignments=tuple((one.member_id, one.assignment) for one in message.assignments),
-        version=version,
-        client_id=client_id,
-    )
+    assignments = tuple((one.member_id, one.assignment) for one in message.assignments)
+    return read(messages.SyncGroup, message, version, client_id, assignments=assignments)
 
 
 def sync_group(_state: BrokerState, call: Call) -> AskCoordinator | Done:
@@ -180,16 +135,10 @@ def sync_group(_state: BrokerState, call: Call) -> AskCoordinator | Done:
     """
     request = read_sync(call.message, call.version, call.client_id)
     if call.version >= _FIRST_WITH_PROTOCOL and None in (request.protocol_type, request.protocol):
-        return Done(_sync_response(call, messages.SyncGroupResponse(Error.INCONSISTENT_GROUP_PROTOCOL)))
-    return AskCoordinator((request,), lambda answers: _sync_response(call, *answers))
-
-
-def _sync_response(call: Call, answer: messages.SyncGroupResponse) -> Any:
-    return call.types.response(
-        error_code=answer.error,
-        protocol_type=answer.protocol_type,
-        protocol_name=answer.protocol,
-        assignment=answer.assignment,
+        refused = messages.SyncGroupResponse(Error.INCONSISTENT_GROUP_PROTOCOL)
+        return Done(call.types.response(**call.types.fitting(fields_of(refused))))
+    return AskCoordinator(
+        (request,), lambda answers: call.types.response(**call.types.fitting(fields_of(answers[0])))
     )
 
 
@@ -201,20 +150,8 @@ _ZERO = uuid.UUID(int=0)
 
 def read_group_heartbeat(message: Any, version: int, client_id: str) -> messages.ConsumerGroupHeartbeat:
     """The request of kio's message of this version."""
-    return messages.ConsumerGroupHeartbeat(
-        group=message.group_id,
-        member_id=message.member_id,
-        member_epoch=message.member_epoch,
-        group_instance_id=message.instance_id,
-        rack=message.rack_id,
-        rebalance_timeout_ms=milliseconds(message.rebalance_timeout),
-        topics=message.subscribed_topic_names,
-        regex=getattr(message, "subscribed_topic_regex", None),
-        assignor=message.server_assignor,
-        owned=_owned(message.topic_partitions),
-        version=version,
-        client_id=client_id,
-    )
+    owned = _owned(message.topic_partitions)
+    return read(messages.ConsumerGroupHeartbeat, message, version, client_id, owned=owned)
 
 
 def consumer_group_heartbeat(
@@ -226,8 +163,8 @@ def consumer_group_heartbeat(
     * A member needs READ on its group and DESCRIBE on each topic to which it subscribes by name. Regular
       expressions that are resolved because of a heartbeat match the topics that its client may describe.
     """
-    read = read_group_heartbeat(call.message, call.version, call.client_id)
-    request = read._replace(client_host=call.client_host)
+    request = read_group_heartbeat(call.message, call.version, call.client_id)
+    request = request._replace(client_host=call.client_host)
 
     def finish(answers: Sequence[messages.ConsumerGroupHeartbeatResponse]) -> Any:
         return _heartbeat_response(call, answers[0])
@@ -270,36 +207,17 @@ def _heartbeat_response(
     call: Call, answer: messages.ConsumerGroupHeartbeatResponse | ShareGroupHeartbeatResponse
 ) -> Any:
     """The response to a heartbeat; those of consumer and share groups have the same fields."""
-    assignment = answer.assignment
-    make = call.types.make
-    topics = tuple(
-        make("TopicPartitions", topic_id=topic, partitions=partitions)
-        for topic, partitions in (assignment or {}).items()
-    )
-    return call.types.response(
-        error_code=answer.error,
-        error_message=answer.error_message,
-        member_id=answer.member_id,
-        member_epoch=answer.member_epoch,
-        heartbeat_interval=answer.heartbeat_interval_ms * MILLISECOND,
-        assignment=None if assignment is None else make("Assignment", topic_partitions=topics),
-    )
+    values, make = call.types.fitting(fields_of(answer)), call.types.make
+    if answer.assignment is not None:
+        topics = tuple(
+            make("TopicPartitions", topic_id=topic, partitions=partitions)
+            for topic, partitions in answer.assignment.items()
+        )
+        values["assignment"] = make("Assignment", topic_partitions=topics)
+    return call.types.response(**values)
 
 
 _MEMBER_ID_MAX = 36
-
-
-def _read_share_heartbeat(message: Any, version: int, client_id: str) -> ShareGroupHeartbeat:
-    """The request of kio's message of this version."""
-    return ShareGroupHeartbeat(
-        group=message.group_id,
-        member_id=message.member_id,
-        member_epoch=message.member_epoch,
-        rack=message.rack_id,
-        topics=message.subscribed_topic_names,
-        version=version,
-        client_id=client_id,
-    )
 
 
 def share_group_heartbeat(state: BrokerState, call: Call) -> Turns[AskCoordinator | Done]:
@@ -307,8 +225,9 @@ def share_group_heartbeat(state: BrokerState, call: Call) -> Turns[AskCoordinato
 
     * A member needs READ on its group and DESCRIBE on each topic to which it subscribes.
     """
-    read = _read_share_heartbeat(call.message, call.version, call.client_id)
-    request = read._replace(client_host=call.client_host)
+    request = read(
+        ShareGroupHeartbeat, call.message, call.version, call.client_id, client_host=call.client_host
+    )
 
     def finish(answers: Sequence[ShareGroupHeartbeatResponse]) -> Any:
         return _heartbeat_response(call, answers[0])

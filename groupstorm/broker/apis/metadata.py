@@ -179,10 +179,10 @@ def _response(state: BrokerState, call: Call, found: list[_Found], operations: i
     return call.types.response(
         brokers=tuple(
             call.types.make(
-                "MetadataResponseBroker", node_id=node, rack=rack, **state.address(node, call.reached_at)
+                "MetadataResponseBroker",
+                **call.types.fitting(state.address(node, call.reached_at), "MetadataResponseBroker"),
             )
             for node in state.cluster.nodes
-            for rack in (state.cluster.rack(node),)
         ),
         cluster_id=state.cluster_id,
         controller_id=state.cluster.controller,
@@ -245,13 +245,10 @@ def describe_cluster(state: BrokerState, call: Call) -> Done:
     brokers = (
         make(
             "DescribeClusterBroker",
-            broker_id=node,
-            rack=rack,
             is_fenced=False,
-            **state.address(node, call.reached_at),
+            **call.types.fitting(state.address(node, call.reached_at), "DescribeClusterBroker"),
         )
         for node in state.cluster.nodes
-        for rack in (state.cluster.rack(node),)
     )
     response = call.types.response(
         error_code=Error.NONE if known else Error.UNSUPPORTED_ENDPOINT_TYPE,

@@ -189,12 +189,14 @@ def describe_quorum(state: BrokerState, call: Call) -> Done:
         for topic in call.message.topics
     )
     controller = state.cluster.controller
-    listener = (
-        make("Listener", name="CONTROLLER", **state.address(controller, call.reached_at))
-        if call.version > 1
-        else None
-    )
-    nodes = () if listener is None else (make("Node", node_id=controller, listeners=(listener,)),)
+    nodes: tuple[Any, ...] = ()
+    if call.version > 1:
+        listener = make(
+            "Listener",
+            name="CONTROLLER",
+            **call.types.fitting(state.address(controller, call.reached_at), "Listener"),
+        )
+        nodes = (make("Node", node_id=controller, listeners=(listener,)),)
     values = {"error_code": Error.NONE, "error_message": "", "topics": topics, "nodes": nodes}
     return Done(make(call.types.root.__name__, **values))  # it has no throttle time
 

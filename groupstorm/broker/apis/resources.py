@@ -8,7 +8,7 @@ client may do everything. Topics have a name, or an id in the versions of KIP-51
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 from uuid import UUID
 
@@ -203,12 +203,6 @@ def partition_error(found: Found, partition: int) -> Error:
     return error
 
 
-def read_offset(asked: Any) -> CommittedOffset:
-    """The offset that a client commits for a partition."""
-    leader_epoch = getattr(asked, "committed_leader_epoch", -1)
-    return CommittedOffset(asked.committed_offset, leader_epoch, asked.committed_metadata or "")
-
-
 class Led(NamedTuple):
     """A partition's log if the broker that was asked leads it, else the error."""
 
@@ -243,29 +237,70 @@ def same_topic(asked: Any) -> dict[str, Any]:
     return {"name": getattr(asked, "name", ""), "topic_id": getattr(asked, "topic_id", None)}
 
 
-def topic_key(asked: Any) -> TopicKey:
+class NamedPartitions(NamedTuple):
+    """The partitions that a request names. ``errors``: of each, by its topic's name or id; ``known``: those
+    that exist, by name, as the request has them; ``keys``: name -> how the request calls the topic."""
+
+    errors: dict[tuple[TopicKey, int], Error]
+    known: dict[str, dict[int, Any]]
+    keys: dict[str, TopicKey]
+
+    @property
+    def offsets(self) -> dict[str, dict[int, CommittedOffset]]:
+        """The offsets that a client commits for the known partitions."""
+        return {
+            name: {number: _offset(asked) for number, asked in partitions.items()}
+            for name, partitions in self.known.items()
+        }
+
+
+def _offset(asked: Any) -> CommittedOffset:
+    leader_epoch = getattr(asked, "committed_leader_epoch", -1)
+    return CommittedOffset(asked.committed_offset, leader_epoch, asked.committed_metadata or "")
+
+
+def _topic_key(asked: Any) -> TopicKey:
     """The name of a topic in a request, or its id if the version has no names."""
     key: TopicKey = asked.name if hasattr(asked, "name") else asked.topic_id
     return key
 
 
-def topics_with_errors(
-    call: Call, api: str, errors: Mapping[tuple[TopicKey, int], Error]
-) -> Turns[tuple[Any, ...]]:
-    """The topics of a response that has an error for each partition that the request names. ``api``: its
-    name, as in the names of the response's structures."""
+def named_partitions(state: BrokerState, call: Call) -> Turns[NamedPartitions]:
+    """Look for the partitions that a request names."""
+    named = NamedPartitions({}, {}, {})
+    for topic in call.message.topics:
+        found = known, _ = find_topic(state, call, topic)
+        name, key = "" if known is None else known.name, _topic_key(topic)
+        named.keys[name] = key
+        yield 1
+        for one in topic.partitions:
+            yield 2
+            number = one.partition_index
+            error = named.errors[key, number] = partition_error(found, number)
+            if error is Error.NONE:
+                named.known.setdefault(name, {})[number] = one
+    return named
+
+
+def answer_named(call: Call, api: str, named: NamedPartitions, answers: Sequence[Any]) -> Turns[Any]:
+    """The response with an error for each partition that the request names. ``api``: its name, as in the
+    names of the response's structures; ``answers``: the group coordinator's, if it was asked."""
+    for answer in answers:
+        named.errors.update({(named.keys[name], number): error for name, number, error in answer.partitions})
     make = call.types.make
     topics = []
     for topic in call.message.topics:
+        key = _topic_key(topic)
         partitions = yield from in_turns(
             make(
                 f"{api}ResponsePartition",
                 partition_index=one.partition_index,
-                error_code=errors[topic_key(topic), one.partition_index],
+                error_code=named.errors[key, one.partition_index],
             )
             for one in topic.partitions
         )
-        named = {field: getattr(topic, field) for field in ("name", "topic_id") if hasattr(topic, field)}
-        topics.append(make(f"{api}ResponseTopic", partitions=partitions, **named))
+        shown = {field: getattr(topic, field) for field in ("name", "topic_id") if hasattr(topic, field)}
+        topics.append(make(f"{api}ResponseTopic", partitions=partitions, **shown))
         yield 1
-    return tuple(topics)
+    values = {"error_code": Error.NONE, "topics": tuple(topics)}
+    return call.types.response(**call.types.fitting(values))

@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call, CoordinatorsApi, Right
+from groupstorm.broker.apis.fields import fields_of
 from groupstorm.broker.apis.resources import READ_GROUP, SENTENCES, group_error, topic_error
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.log.partition import PartitionLog
@@ -189,9 +190,7 @@ def alter_share_group_offsets(state: BrokerState, call: Call) -> Turns[AskCoordi
     def finish(answers: Sequence[AlterShareGroupOffsetsResponse]) -> Turns[Any]:
         (answer,) = answers
         if answer.error is not Error.NONE:
-            return call.types.response(
-                error_code=answer.error, error_message=answer.error_message, responses=()
-            )
+            return call.types.response(**call.types.fitting(fields_of(answer)), responses=())
         topics: dict[str, list[Any]] = {}
         for name, number, error in (*refused, *answer.partitions):
             partition = call.types.make(
@@ -249,9 +248,7 @@ def delete_share_group_offsets(state: BrokerState, call: Call) -> Turns[AskCoord
             )
             for name, error, sentence in shown
         )
-        return call.types.response(
-            error_code=answer.error, error_message=answer.error_message, responses=responses
-        )
+        return call.types.response(**call.types.fitting(fields_of(answer)), responses=responses)
 
     return AskCoordinator((DeleteShareGroupOffsets(call.message.group_id, tuple(allowed)),), finish)
 

@@ -152,9 +152,7 @@ class _AnswerTopics:
             "node_endpoints": tuple(
                 make(
                     "NodeEndpoint",
-                    node_id=node,
-                    rack=state.cluster.rack(node),
-                    **state.address(node, self._call.reached_at),
+                    **self._call.types.fitting(state.address(node, self._call.reached_at), "NodeEndpoint"),
                 )
                 for node in sorted(self._leaders)
             ),

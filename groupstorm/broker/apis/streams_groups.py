@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from groupstorm.assignors.streams.groups import TaskIds
-from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call, CoordinatorsApi, Done, milliseconds
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call, CoordinatorsApi, Done
+from groupstorm.broker.apis.fields import fields_of, read
 from groupstorm.broker.apis.resources import READ_GROUP, may, may_on_cluster, topic_error
 from groupstorm.broker.apis.topics import (
     COST_OF_PARTITION,
@@ -24,25 +25,20 @@ from groupstorm.coordinator.streams.messages import (
     StreamsGroupHeartbeat,
     StreamsGroupHeartbeatResponse,
     UpdateTopologyDescription,
-    UpdateTopologyDescriptionResponse,
 )
 from groupstorm.coordinator.streams.topology import CopartitionGroup, Status, Subtopology, TopicInfo, Topology
 from groupstorm.javahash import hash_order
-from groupstorm.protocol.codec.shape import MILLISECOND
 from groupstorm.turns import Turns
 
 
-def read_streams_heartbeat(message: Any, version: int, client_id: str) -> StreamsGroupHeartbeat:
-    """The request of kio's message of this version."""
+def _read_heartbeat(call: Call) -> StreamsGroupHeartbeat:
+    message = call.message
     endpoint, tags = message.user_endpoint, message.client_tags
-    return StreamsGroupHeartbeat(
-        group=message.group_id,
-        member_id=message.member_id,
-        member_epoch=message.member_epoch,
-        group_instance_id=message.instance_id,
-        rack=message.rack_id,
-        rebalance_timeout_ms=milliseconds(message.rebalance_timeout),
-        process=message.process_id,
+    return read(
+        StreamsGroupHeartbeat,
+        message,
+        call.version,
+        call.client_id,
         endpoint=None if endpoint is None else (endpoint.host, endpoint.port),
         tags=None if tags is None else _pairs(tags),
         topology=None if message.topology is None else _topology(message.topology),
@@ -51,10 +47,7 @@ def read_streams_heartbeat(message: Any, version: int, client_id: str) -> Stream
         warmup=_tasks(message.warmup_tasks),
         task_offsets=_offsets(message.task_offsets),
         task_end_offsets=_offsets(message.task_end_offsets),
-        shutdown=message.shutdown_application,
-        endpoint_epoch=message.endpoint_information_epoch,
-        version=version,
-        client_id=client_id,
+        client_host=call.client_host,
     )
 
 
@@ -67,8 +60,7 @@ def streams_group_heartbeat(state: BrokerState, call: Call) -> Turns[AskCoordina
     """
     topology = call.message.topology
     yield 0 if topology is None else len(topology.subtopologies)
-    read = read_streams_heartbeat(call.message, call.version, call.client_id)
-    request = read._replace(client_host=call.client_host)
+    request = _read_heartbeat(call)
 
     def finish(answers: Sequence[StreamsGroupHeartbeatResponse]) -> Turns[Any]:
         (answer,) = answers
@@ -143,36 +135,25 @@ def _offsets(sent: Any) -> tuple[tuple[str, int, int], ...] | None:
 def _response(call: Call, answer: StreamsGroupHeartbeatResponse) -> Any:
     make = call.types.make
     endpoints = answer.endpoints
-    tasks = {
-        f"{kind}_tasks": None if listed is None else task_ids(call, listed)
-        for kind, listed in (
-            ("active", answer.active),
-            ("standby", answer.standby),
-            ("warmup", answer.warmup),
-        )
-    }
-    return call.types.response(
-        error_code=answer.error,
-        error_message=answer.error_message,
-        member_id=answer.member_id,
-        member_epoch=answer.member_epoch,
-        heartbeat_interval=answer.heartbeat_interval_ms * MILLISECOND,
+    own = {
         # version 0 has a field of another type in this place, which Kafka 4.4.0 never sets
-        acceptable_recovery_lag=answer.acceptable_recovery_lag if call.version else 0,
-        task_offset_interval=answer.task_offset_interval_ms * MILLISECOND,
-        status=tuple(
+        "acceptable_recovery_lag": answer.acceptable_recovery_lag if call.version else 0,
+        "status": tuple(
             make("Status", status_code=code, status_detail=detail) for code, detail in answer.statuses
         ),
-        **tasks,
-        topology_description_required=answer.description_required,
-        endpoint_information_epoch=answer.endpoint_epoch,
-        partitions_by_user_endpoint=endpoints and tuple(_endpoint(call, one) for one in endpoints),
-    )
+        "active_tasks": task_ids(call, answer.active),
+        "standby_tasks": task_ids(call, answer.standby),
+        "warmup_tasks": task_ids(call, answer.warmup),
+        "partitions_by_user_endpoint": endpoints and tuple(_endpoint(call, one) for one in endpoints),
+    }
+    return call.types.response(**call.types.fitting(fields_of(answer)) | own)
 
 
-def task_ids(call: Call, tasks: TaskIds) -> tuple[Any, ...]:
+def task_ids(call: Call, tasks: TaskIds | None) -> tuple[Any, ...] | None:
     """Lists of tasks as responses have them."""
     make = call.types.make
+    if tasks is None:
+        return None
     return tuple(make("TaskIds", subtopology_id=name, partitions=numbers) for name, numbers in tasks)
 
 
@@ -280,16 +261,10 @@ def streams_group_topology_description_update(_state: BrokerState, call: Call) -
     There is no plugin that keeps descriptions of topologies, as in Kafka by default: the answer is
     UNSUPPORTED_VERSION, and no member is ever asked for a description. A client needs READ on the group.
     """
-    message = call.message
-    request = UpdateTopologyDescription(
-        message.group_id, message.member_id, message.topology_epoch, None, call.client_id
+    request = read(UpdateTopologyDescription, call.message, call.version, call.client_id, description=None)
+    return AskCoordinator(
+        (request,), lambda answers: call.types.response(**call.types.fitting(fields_of(answers[0])))
     )
-
-    def finish(answers: Sequence[UpdateTopologyDescriptionResponse]) -> Any:
-        (answer,) = answers
-        return call.types.response(error_code=answer.error, error_message=answer.error_message)
-
-    return AskCoordinator((request,), finish)
 
 
 APIS = (

@@ -4,7 +4,7 @@ TxnOffsetCommit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from groupstorm.broker.apis.api import (
@@ -16,19 +16,16 @@ from groupstorm.broker.apis.api import (
     milliseconds,
     producer_error,
 )
+from groupstorm.broker.apis.fields import read
 from groupstorm.broker.apis.resources import (
     READ_GROUP,
     WRITE_TRANSACTIONAL_ID,
-    TopicKey,
-    find_topic,
+    answer_named,
     may,
     may_on_cluster,
     may_write_anywhere,
-    partition_error,
-    read_offset,
+    named_partitions,
     topic_error,
-    topic_key,
-    topics_with_errors,
 )
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.state import BrokerState
@@ -224,6 +221,7 @@ def end_txn(state: BrokerState, call: Call) -> Done:
     return Done(response)
 
 
+_FIRST_WITH_MEMBERS = 3
 _FIRST_SAYING_ABORTABLE = 4
 _FIRST_ADDING_THE_GROUP = 5
 
@@ -235,44 +233,20 @@ def txn_offset_commit(state: BrokerState, call: Call) -> Turns[AskCoordinator | 
       group is added to the transaction by this request (KIP-890). v6: topic ids instead of names (KIP-1319).
     * Partitions that do not exist are answered here, as for OffsetCommit.
     """
-    message = call.message
-    errors: dict[tuple[TopicKey, int], Error] = {}
-    keys: dict[str, TopicKey] = {}
-    offsets: dict[str, dict[int, messages.CommittedOffset]] = {}
-    for topic in message.topics:
-        found = known, _ = find_topic(state, call, topic)
-        name, key = "" if known is None else known.name, topic_key(topic)
-        keys[name] = key
-        for partition in topic.partitions:
-            yield 2
-            number = partition.partition_index
-            error = errors[key, number] = partition_error(found, number)
-            if error is Error.NONE:
-                offsets.setdefault(name, {})[number] = read_offset(partition)
-
-    def finish(answers: Sequence[messages.OffsetCommitResponse]) -> Turns[Any]:
-        for answer in answers:
-            errors.update({(keys[name], number): error for name, number, error in answer.partitions})
-        topics = yield from topics_with_errors(call, "TxnOffsetCommit", errors)
-        return call.types.response(topics=topics)
-
-    if not offsets:
+    named = yield from named_partitions(state, call)
+    finish = partial(answer_named, call, "TxnOffsetCommit", named)
+    if not named.known:
         return Done((yield from finish(())))
     error = _check(state, call)
     if error is not Error.NONE:
-        partitions = [(topic, number, error) for topic, numbers in offsets.items() for number in numbers]
+        partitions = [(topic, number, error) for topic, asked in named.known.items() for number in asked]
         return Done((yield from finish([messages.OffsetCommitResponse(tuple(partitions))])))
-    request = messages.TxnOffsetCommit(
-        group=message.group_id,
-        producer_id=message.producer_id,
-        member_id=getattr(message, "member_id", messages.NO_MEMBER_ID),
-        group_instance_id=getattr(message, "group_instance_id", None),
-        generation=getattr(message, "generation_id", messages.NO_GENERATION),
-        offsets=offsets,
-        version=call.version,
-        client_id=call.client_id,
+    own: dict[str, Any] = {"offsets": named.offsets}
+    if call.version < _FIRST_WITH_MEMBERS:
+        own |= {"member_id": messages.NO_MEMBER_ID, "generation": messages.NO_GENERATION}
+    return AskCoordinator(
+        (read(messages.TxnOffsetCommit, call.message, call.version, call.client_id, **own),), finish
     )
-    return AskCoordinator((request,), finish)
 
 
 def _check(state: BrokerState, call: Call) -> Error:

@@ -3,6 +3,7 @@ sync is answered, a member's session begins again, a member is removed. Each emi
 
 from __future__ import annotations
 
+from groupstorm.coordinator.changes import emit_removed
 from groupstorm.coordinator.classic.group import ClassicGroup, Member
 from groupstorm.coordinator.classic.group_records import group_record
 from groupstorm.coordinator.classic.states import COMPLETING_REBALANCE, EMPTY, PREPARING_REBALANCE, next_state
@@ -101,20 +102,6 @@ def restart_session(shard: Shard, group: ClassicGroup, member: Member, timeout_m
     (GMM.rescheduleClassicGroupMemberHeartbeat)."""
     duration_ms = member.session_timeout_ms if timeout_ms is None else timeout_ms
     shard.timers.set(SESSION, group.name, member.member_id, shard.now_ms + duration_ms)
-
-
-def emit_member_removed(shard: Shard, group: ClassicGroup, member: Member, cause: Cause) -> None:
-    """Emit the event of a member that has been removed."""
-    shard.emit(
-        events.MemberRemoved(
-            group.name,
-            member.client_id,
-            member.member_id,
-            member.group_instance_id,
-            group.generation,
-            cause,
-        )
-    )
 
 
 def answer_parked_join(
@@ -216,7 +203,7 @@ def rescue(shard: Shard, name: str, only_if_stalled: bool) -> Write | None:
     cancel_timers(shard, group)
     answer_all_parked(shard, group, Error.COORDINATOR_NOT_AVAILABLE)
     for member in group.members.values():
-        emit_member_removed(shard, group, member, Cause.FAILED)
+        emit_removed(shard, group, member, member.group_instance_id, Cause.FAILED)
     for member_id in group.pending_members:
         shard.emit(events.PendingMemberRemoved(name, member_id, Cause.FAILED))
     empty = _emptied(group)

@@ -11,10 +11,10 @@ Kafka: GroupMetadataManager.classicGroupJoin and below, GroupCoordinatorService.
 
 from __future__ import annotations
 
+from groupstorm.coordinator.changes import emit_removed
 from groupstorm.coordinator.classic.changes import (
     answer_join,
     create_group,
-    emit_member_removed,
     of_generation,
     restart_session,
 )
@@ -122,7 +122,7 @@ def _forget_refused(shard: Shard, group: ClassicGroup, member_id: str) -> None:
         shard.emit(events.PendingMemberRemoved(group.name, member_id, Cause.GROUP_FULL))
     member = group.remove(member_id)
     if member is not None:
-        emit_member_removed(shard, group, member, Cause.GROUP_FULL)
+        emit_removed(shard, group, member, member.group_instance_id, Cause.GROUP_FULL)
 
 
 def _join_without_id(

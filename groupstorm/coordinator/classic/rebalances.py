@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from groupstorm.coordinator.changes import emit_removed
 from groupstorm.coordinator.classic.changes import (
     answer_parked_join,
     answer_parked_sync,
     answer_sync,
-    emit_member_removed,
     of_generation,
     restart_session,
     transition,
@@ -126,7 +126,7 @@ def _remove_absent(shard: Shard, group: ClassicGroup) -> None:
         if member.join is None and member.group_instance_id is None:
             group.remove(member.member_id)
             shard.timers.cancel(SESSION, group.name, member.member_id)
-            emit_member_removed(shard, group, member, Cause.REBALANCE_TIMEOUT)
+            emit_removed(shard, group, member, member.group_instance_id, Cause.REBALANCE_TIMEOUT)
 
 
 def _next_generation(shard: Shard, group: ClassicGroup, cause: Cause, member_id: str | None) -> None:
@@ -169,7 +169,7 @@ def on_sync_timer(shard: Shard, group: ClassicGroup, generation: int) -> Write |
         member = group.remove(member_id)
         shard.timers.cancel(SESSION, group.name, member_id)
         if member is not None:
-            emit_member_removed(shard, group, member, Cause.SYNC_TIMEOUT)
+            emit_removed(shard, group, member, member.group_instance_id, Cause.SYNC_TIMEOUT)
     return prepare_rebalance(shard, group, Cause.SYNC_TIMEOUT, None)
 
 

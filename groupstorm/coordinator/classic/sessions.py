@@ -8,7 +8,8 @@ expireClassicGroupMemberHeartbeat and what it calls; GroupCoordinatorService.lea
 
 from __future__ import annotations
 
-from groupstorm.coordinator.classic.changes import answer_parked_join, emit_member_removed, restart_session
+from groupstorm.coordinator.changes import emit_removed
+from groupstorm.coordinator.classic.changes import answer_parked_join, restart_session
 from groupstorm.coordinator.classic.group import ClassicGroup, Member
 from groupstorm.coordinator.classic.rebalances import complete_join, prepare_rebalance, rebalance_or_complete
 from groupstorm.coordinator.classic.states import COMPLETING_REBALANCE, EMPTY, PREPARING_REBALANCE, STABLE
@@ -47,7 +48,7 @@ def _expire(shard: Shard, group: ClassicGroup, member: Member) -> Write | None:
     cause = Cause.NEW_MEMBER_TIMEOUT if member.is_new else Cause.SESSION_EXPIRED
     answer_parked_join(shard, group, member, JoinGroupResponse(Error.UNKNOWN_MEMBER_ID))
     group.remove(member.member_id)
-    emit_member_removed(shard, group, member, cause)
+    emit_removed(shard, group, member, member.group_instance_id, cause)
     if group.state in (STABLE, COMPLETING_REBALANCE):
         return prepare_rebalance(shard, group, cause, member.member_id)
     return _complete_if_all_joined(shard, group, member.member_id)
@@ -144,5 +145,5 @@ def _remove(shard: Shard, group: ClassicGroup, who: LeavingMember) -> tuple[Erro
     shard.timers.cancel(SESSION, group.name, member_id)
     answer_parked_join(shard, group, member, JoinGroupResponse(Error.UNKNOWN_MEMBER_ID))
     group.remove(member_id)
-    emit_member_removed(shard, group, member, Cause.LEFT)
+    emit_removed(shard, group, member, member.group_instance_id, Cause.LEFT)
     return Error.NONE, member_id

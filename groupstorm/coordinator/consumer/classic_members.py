@@ -10,7 +10,6 @@ classicGroupHeartbeatToConsumerGroup, classicGroupLeaveToConsumerGroup.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 from groupstorm.assignors.userdata import (
@@ -22,7 +21,7 @@ from groupstorm.assignors.userdata import (
 from groupstorm.coordinator.changes import emit_downgraded, emit_replaced, restart_session, when_written
 from groupstorm.coordinator.classic.changes import answer_join, answer_sync
 from groupstorm.coordinator.consumer.group import NO_EPOCH, ConsumerGroup
-from groupstorm.coordinator.consumer.heartbeats import check_room, fence, member_to_join
+from groupstorm.coordinator.consumer.heartbeats import check_room, fence
 from groupstorm.coordinator.consumer.member import (
     ClassicMetadata,
     ConsumerMember,
@@ -57,9 +56,9 @@ from groupstorm.coordinator.messages import (
     SyncGroupResponse,
 )
 from groupstorm.coordinator.modern.config import MigrationPolicy
-from groupstorm.coordinator.modern.group import sender
 from groupstorm.coordinator.modern.member import MemberState
-from groupstorm.coordinator.modern.subscribed import MemberTarget, hash_set, last_target, update_target
+from groupstorm.coordinator.modern.membership import member_to_join, sender
+from groupstorm.coordinator.modern.subscribed import MemberTarget, last_target, named, update_target
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.timers import MEMBER_JOIN, MEMBER_SYNC
@@ -76,15 +75,6 @@ def join_consumer_group(
     shard: Shard, request: JoinGroup, reply: PendingReply, group: ConsumerGroup
 ) -> Write | None:
     """JoinGroup: the answer comes with the write, not with a round."""
-    try:
-        return _join(shard, request, reply, group)
-    except Refused as refusal:
-        response = JoinGroupResponse(refusal.error)
-        answer_join(shard, reply, group.name, request.client_id, request.member_id, response)
-        return None
-
-
-def _join(shard: Shard, request: JoinGroup, reply: PendingReply, group: ConsumerGroup) -> Write | None:
     if shard.config.consumer.migration_policy is MigrationPolicy.DISABLED:
         raise Refused(Error.INCONSISTENT_GROUP_PROTOCOL, "the group migration is disabled")
     is_new = request.member_id == NO_MEMBER_ID
@@ -161,17 +151,11 @@ def _owned(shard: Shard, subscription: Subscription) -> Owned:
 
 
 def _updated(request: JoinGroup, member: ConsumerMember, subscription: Subscription) -> ConsumerMember:
-    timeout_ms = request.rebalance_timeout_ms
-    return replace(
-        member,
-        instance=member.instance if request.group_instance_id is None else request.group_instance_id,
+    return member.told(
+        request,
         rack=member.rack if subscription.rack is None else subscription.rack,
-        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
-        topics=frozenset(subscription.topics),
-        topics_in_order=hash_set(subscription.topics),
         regex="",  # the classic protocol has none: its members match topics themselves
-        client_id=request.client_id,
-        client_host=request.client_host,
+        **named(subscription.topics),
         classic=ClassicMetadata(request.session_timeout_ms, request.protocols),
     )
 
@@ -228,12 +212,8 @@ def sync_consumer_group(
 ) -> Write | None:
     """SyncGroup: the member's partitions as they are now."""
     who = (request.group, request.client_id, request.member_id)
-    try:
-        member, classic = _classic_member(group, request.member_id, request.group_instance_id)
-        _check_sync(shard, group, request, member, classic)
-    except Refused as refusal:
-        answer_sync(shard, reply, *who, request.generation, SyncGroupResponse(refusal.error))
-        return None
+    member, classic = _classic_member(group, request.member_id, request.group_instance_id)
+    _check_sync(shard, group, request, member, classic)
 
     def on_written(error: Error | None) -> None:
         if error is not None:
@@ -294,13 +274,9 @@ def heartbeat_in_consumer_group(
     shard: Shard, request: Heartbeat, reply: PendingReply, group: ConsumerGroup
 ) -> None:
     """Heartbeat: REBALANCE_IN_PROGRESS if a join would bring the member further."""
-    try:
-        member, classic = _classic_member(group, request.member_id, request.group_instance_id)
-        if member.epoch != request.generation:
-            raise Refused(Error.ILLEGAL_GENERATION, f"the member's epoch is {member.epoch}")
-    except Refused as refusal:
-        shard.answer(reply, HeartbeatResponse(refusal.error))
-        return
+    member, classic = _classic_member(group, request.member_id, request.group_instance_id)
+    if member.epoch != request.generation:
+        raise Refused(Error.ILLEGAL_GENERATION, f"the member's epoch is {member.epoch}")
     restart_session(shard, group.name, member, classic.session_timeout_ms)
     error = NO_ERROR
     if _has_to_join(group, member):

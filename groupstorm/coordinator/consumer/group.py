@@ -6,7 +6,8 @@ fails can be taken back. Kafka: ConsumerGroup, ModernGroup.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -199,6 +200,16 @@ class ConsumerGroup(SubscribedGroup[ConsumerMember]):
             *(ConsumerRegexRecord(self.name, regex, None) for regex in self.resolved),
             ConsumerEpochRecord(self.name, None),
         ]
+
+    def bump_without(self, members: Sequence[ConsumerMember], topics: Topics) -> list[ConsumerRecord]:
+        """Regular expressions that nobody but these members subscribes to go, too."""
+        counts = Counter(member.regex for member in members if member.regex)
+        regexes = [regex for regex, count in counts.items() if self.regexes.get(regex, 0) == count]
+        left = self.subscribed_without(*(member.topics for member in members))
+        for regex in regexes:
+            count_matches(left, self.resolved.get(regex), -1)
+        bump = ConsumerEpochRecord(self.name, self.epoch + 1, topics.hash_of(left))
+        return [*(ConsumerRegexRecord(self.name, regex, None) for regex in regexes), bump]
 
     def set_resolved(self, regex: str, resolved: ResolvedRegex | None) -> None:
         """Set the topics of a regular expression, or forget them (None)."""

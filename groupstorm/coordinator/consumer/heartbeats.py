@@ -12,49 +12,36 @@ consumerGroupLeave, consumerGroupFenceMembers, consumerGroupFenceMemberOperation
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
 
-from groupstorm.coordinator.changes import (
-    remove_members,
-    respond,
-    restart_session,
-)
+from groupstorm.coordinator.changes import remove_members, respond, restart_session
 from groupstorm.coordinator.consumer.group import ConsumerGroup
-from groupstorm.coordinator.consumer.member import (
-    ConsumerEpochRecord,
-    ConsumerMember,
-    ConsumerRegexRecord,
-    Partitions,
-    owns_only,
-)
+from groupstorm.coordinator.consumer.member import ConsumerMember, owns_only
 from groupstorm.coordinator.consumer.migration import downgrade_without, group_to_join, may_downgrade_without
 from groupstorm.coordinator.consumer.subscriptions import (
     Noticed,
     RegexChange,
     change_regex,
     notice_topics,
-    topics_without,
     write_subscription,
 )
 from groupstorm.coordinator.consumer.targets import assign, preferred_assignor, reconcile_member
 from groupstorm.coordinator.effects import Completion, PendingReply, Write
 from groupstorm.coordinator.errors import NO_ERROR, Error, Refused, refuse_blank
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat, ConsumerGroupHeartbeatResponse
-from groupstorm.coordinator.modern.group import (
-    check_epoch,
-    full,
-    sender,
-    unreleased,
-)
 from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH
-from groupstorm.coordinator.modern.subscribed import hash_set, update_target
+from groupstorm.coordinator.modern.membership import (
+    find_member,
+    group_of_kind,
+    leave,
+    on_member_timer,
+    refuse_if_full,
+)
+from groupstorm.coordinator.modern.subscribed import named, update_target
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.timers import MEMBER_JOIN, MEMBER_REBALANCE, MEMBER_SESSION, MEMBER_SYNC, Timer
-from groupstorm.coordinator.writes import answering
+from groupstorm.coordinator.timers import Timer
 from groupstorm.trace.events.group_states import Cause
-from groupstorm.turns import Turns, at_once
+from groupstorm.turns import Turns
 
 #: First version whose members draw their ids themselves.
 _OWN_MEMBER_ID_SINCE = 1
@@ -64,15 +51,12 @@ def handle_consumer_heartbeat(
     shard: Shard, request: ConsumerGroupHeartbeat, reply: PendingReply
 ) -> Turns[Write | None]:
     """Answer with the member's epoch, and with its assignment if that is news to the member."""
-    try:
-        _check(shard, request)
-        if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
-            return leave(shard, request, reply)
-        return (yield from _heartbeat(shard, request, reply))
-    except Refused as refusal:
-        response = ConsumerGroupHeartbeatResponse(refusal.error, error_message=str(refusal))
-        shard.answer(reply, response)
-        return None
+    _check(shard, request)
+    if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
+        left = group_of_kind(shard.groups.get(request.group), request.group, ConsumerGroup)
+        response = ConsumerGroupHeartbeatResponse(NO_ERROR, request.member_id, request.member_epoch)
+        return leave(shard, left, request, reply, response, fence)
+    return (yield from _heartbeat(shard, request, reply))
 
 
 def _check(shard: Shard, request: ConsumerGroupHeartbeat) -> None:
@@ -111,7 +95,9 @@ def _heartbeat(shard: Shard, request: ConsumerGroupHeartbeat, reply: PendingRepl
     group = group_to_join(shard, request, records)
     check_room(shard, group, request.member_id, request.group_instance_id)
     member_id = request.member_id or shard.draw_uuid()
-    before = find_member(group, request, member_id, records)
+    before = find_member(
+        group, request, member_id, lambda member: owns_only(request.owned, member.assigned), records
+    )
     after = _updated(request, before)
     yield len(request.topics or ())
     after = yield from _bring_along(shard, group, request, before, after, records)
@@ -139,27 +125,7 @@ def _updated(request: ConsumerGroupHeartbeat, member: ConsumerMember) -> Consume
     known = member.instance, member.client_id, member.client_host, member.classic
     if who == known and request[4:9] == (None, -1, None, None, None):
         return member
-
-    def given(new: str | None, old: str | None) -> str | None:
-        return old if new is None else new
-
-    timeout_ms = request.rebalance_timeout_ms
-    topics, in_order = member.topics, member.topics_in_order
-    if request.topics is not None:
-        topics, in_order = frozenset(request.topics), hash_set(request.topics)
-    return replace(
-        member,
-        instance=given(request.group_instance_id, member.instance),
-        rack=given(request.rack, member.rack),
-        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
-        assignor=given(request.assignor, member.assignor),
-        topics=topics,
-        topics_in_order=in_order,
-        regex=member.regex if request.regex is None else request.regex,
-        client_id=request.client_id,
-        client_host=request.client_host,
-        classic=None,
-    )
+    return member.told(request, "rack", "assignor", "regex", classic=None, **named(request.topics))
 
 
 def _bring_along(
@@ -198,54 +164,8 @@ def check_room(shard: Shard, group: ConsumerGroup, member_id: str, instance: str
 
     A full group of Kafka 4.4.0 lets an instance id pass that it holds: the member may replace another one.
     """
-    max_size = shard.config.consumer.max_size
-    if len(group.members) < max_size or member_id in group.members:
-        return
-    if not shard.config.compatibility.is_4_4 or instance not in group.static_members:
-        raise full(group.kind, max_size)
-
-
-def find_member(
-    group: ConsumerGroup, request: ConsumerGroupHeartbeat, member_id: str, records: list[Any]
-) -> ConsumerMember:
-    """The member that sent the heartbeat, a new one if it joins; `Refused` if its epoch or id is fenced."""
-    if request.member_epoch != JOIN_EPOCH:
-        member = sender(group, member_id, request.group_instance_id)
-        check_epoch(group.kind, member, request.member_epoch, owns_only(request.owned, member.assigned))
-        return member
-    known = group.static_member(request.group_instance_id)
-    if known is None:
-        return member_to_join(group, member_id)
-    if known.classic is None and known.epoch != LEAVE_STATIC_EPOCH:
-        raise unreleased(known, member_id)
-    return group.replaced(known, member_id, records)
-
-
-def member_to_join(group: ConsumerGroup, member_id: str) -> ConsumerMember:
-    """The member with this id, a new one if there is none."""
-    return group.members.get(member_id) or ConsumerMember(member_id)
-
-
-def leave(shard: Shard, request: ConsumerGroupHeartbeat, reply: PendingReply) -> Write | None:
-    """The member leaves; a static one may do so for a while (epoch -2) and keep its partitions."""
-    group = shard.groups.get(request.group)
-    if group is None:
-        raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group} not found.")
-    if not isinstance(group, ConsumerGroup):
-        raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group} is not a consumer group.")
-    member = sender(group, request.member_id, request.group_instance_id)
-    response = ConsumerGroupHeartbeatResponse(NO_ERROR, request.member_id, request.member_epoch)
-    if request.group_instance_id is not None and request.member_epoch == LEAVE_STATIC_EPOCH:
-        record = _gone_for_a_while(group, member)
-        return at_once(respond(shard, request, reply, [record], AppendCause.MEMBER_HEARTBEAT, response))
-    return fence(shard, group, [member], Cause.LEFT, answering(shard, reply, response))
-
-
-def _gone_for_a_while(group: ConsumerGroup, member: ConsumerMember) -> Any:
-    """The member keeps what is assigned to it; its session goes on running."""
-    nothing_known: Partitions = {topic: dict.fromkeys(held, 0) for topic, held in member.assigned.items()}
-    gone = replace(member, epoch=LEAVE_STATIC_EPOCH, assigned=nothing_known, revoking={})
-    return group.current_record(gone)
+    replaces = shard.config.compatibility.is_4_4 and instance in group.static_members
+    refuse_if_full(group, shard.config.consumer.max_size, replaces or member_id in group.members)
 
 
 def fence(
@@ -259,34 +179,9 @@ def fence(
     becomes a classic one, if `group.consumer.migration.policy` allows it."""
     if may_downgrade_without(shard, group, members):
         return downgrade_without(shard, group, members, cause, on_written)
-    regexes = _last_subscribed(group, members)
-    metadata_hash = shard.topics.hash_of(topics_without(group, members, regexes))
-    bump: list[Record] = [ConsumerRegexRecord(group.name, regex, None) for regex in regexes]
-    bump.append(ConsumerEpochRecord(group.name, group.epoch + 1, metadata_hash))
-    return remove_members(shard, group, members, bump, cause, on_written)
+    return remove_members(shard, group, members, cause, on_written)
 
 
-def _last_subscribed(group: ConsumerGroup, members: Sequence[ConsumerMember]) -> list[str]:
-    """The regular expressions that nobody but these members subscribes to."""
-    counts: dict[str, int] = {}
-    for member in members:
-        if member.regex:
-            counts[member.regex] = counts.get(member.regex, 0) + 1
-    return [regex for regex, count in counts.items() if group.regexes.get(regex, 0) == count]
-
-
-_CAUSES = {
-    MEMBER_SESSION: Cause.SESSION_EXPIRED,
-    MEMBER_REBALANCE: Cause.REBALANCE_TIMEOUT,
-    MEMBER_JOIN: Cause.JOIN_TIMEOUT,
-    MEMBER_SYNC: Cause.SYNC_TIMEOUT,
-}
-
-
-def on_member_timer(shard: Shard, group: ConsumerGroup, timer: Timer) -> Write | None:
-    """A member's time is over. Its rebalance timeout counts only for the epoch in which it was set."""
-    kind, _, member_id = timer.key
-    member = group.members.get(member_id)
-    if member is None or (kind is MEMBER_REBALANCE and member.epoch != timer.payload):
-        return None
-    return fence(shard, group, [member], _CAUSES[kind])
+def on_consumer_timer(shard: Shard, group: ConsumerGroup, timer: Timer) -> Write | None:
+    """A member's time is over."""
+    return on_member_timer(shard, group, timer, fence)

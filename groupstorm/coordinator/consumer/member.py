@@ -14,8 +14,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from groupstorm.assignors.server import Target
-from groupstorm.coordinator.modern.member import MemberState, ModernMember
-from groupstorm.coordinator.modern.subscribed import hash_set
+from groupstorm.coordinator.modern.member import LEAVE_STATIC_EPOCH, MemberState, ModernMember
 
 #: topic id -> partition -> the member epoch in which the partition was assigned. Never changed in place.
 Partitions = Mapping[UUID, Mapping[int, int]]
@@ -52,6 +51,10 @@ class ConsumerMember(ModernMember):
     @property
     def speaks_classic(self) -> bool:
         return self.classic is not None
+
+    def gone_for_a_while(self) -> ConsumerMember:
+        nothing_known = {topic: dict.fromkeys(held, 0) for topic, held in self.assigned.items()}
+        return replace(self, epoch=LEAVE_STATIC_EPOCH, assigned=nothing_known, revoking={})
 
     def with_current(self, current: tuple[int, int, MemberState, Partitions, Partitions]) -> ConsumerMember:
         """``current``: epoch, previous epoch, state, assigned and revoked partitions.
@@ -119,15 +122,6 @@ class MemberSubscription(NamedTuple):
     assignor: str | None
     classic: ClassicMetadata | None
 
-    @classmethod
-    def of(cls, member: ConsumerMember) -> MemberSubscription:
-        parts = cls(*(getattr(member, name) for name in cls._fields))
-        return parts._replace(topics=tuple(sorted(member.topics)))
-
-    def put_into(self, member: ConsumerMember) -> ConsumerMember:
-        topics = {"topics": frozenset(self.topics), "topics_in_order": hash_set(self.topics)}
-        return replace(member, **{**self._asdict(), **topics})
-
 
 class CurrentAssignment(NamedTuple):
     """The part of a member that reconciliation determines."""
@@ -137,10 +131,6 @@ class CurrentAssignment(NamedTuple):
     state: MemberState
     assigned: Partitions
     revoking: Partitions
-
-    @classmethod
-    def of(cls, member: ConsumerMember) -> CurrentAssignment:
-        return cls(member.epoch, member.previous_epoch, member.state, member.assigned, member.revoking)
 
 
 class ConsumerMemberRecord(NamedTuple):

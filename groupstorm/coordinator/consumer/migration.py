@@ -39,7 +39,8 @@ from groupstorm.coordinator.errors import CoordinatorFault, Error, Refused
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
 from groupstorm.coordinator.modern.group import NEVER
 from groupstorm.coordinator.modern.member import JOIN_EPOCH
-from groupstorm.coordinator.modern.subscribed import hash_set
+from groupstorm.coordinator.modern.membership import group_of_kind
+from groupstorm.coordinator.modern.subscribed import named
 from groupstorm.coordinator.records import AppendCause, GroupTombstone, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.javahash import JavaHashMap, hash_order, integer_hash, uuid_hash
@@ -52,15 +53,10 @@ def group_to_join(shard: Shard, request: ConsumerGroupHeartbeat, records: list[R
     A group that is new or upgraded exists only once its records are taken in.
     """
     group = shard.groups.get(request.group)
-    joins = request.member_epoch == JOIN_EPOCH
-    if isinstance(group, ConsumerGroup):
-        return group
+    if request.member_epoch != JOIN_EPOCH or not (group is None or isinstance(group, ClassicGroup)):
+        return group_of_kind(group, request.group, ConsumerGroup, "Consumer group")
     if group is None:
-        if not joins:
-            raise Refused(Error.GROUP_ID_NOT_FOUND, f"Consumer group {request.group} not found.")
         return ConsumerGroup.new(request.group, shard.config.compatibility)
-    if not joins or not isinstance(group, ClassicGroup):
-        raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group} is not a consumer group.")
     if group.state is EMPTY:
         records.append(GroupTombstone(group.name))
         return ConsumerGroup.new(request.group, shard.config.compatibility)
@@ -127,8 +123,7 @@ def _upgraded(shard: Shard, group: ClassicGroup, one: Member) -> tuple[ConsumerM
         rebalance_timeout_ms=one.rebalance_timeout_ms,
         client_id=one.client_id,
         client_host=one.client_host,
-        topics=frozenset(subscription.topics),
-        topics_in_order=hash_set(subscription.topics),
+        **named(subscription.topics),
         assigned=held,
         classic=ClassicMetadata(one.session_timeout_ms, one.protocols),
     )

@@ -6,7 +6,6 @@ updateSubscriptionMetadata.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import Enum, auto
 from typing import NamedTuple
 
@@ -135,18 +134,6 @@ def subscribed_topics(
     old = before.regex if before is not None else ""
     if old and old != after.regex and group.regexes.get(old, 0) == 1:
         count_matches(topics, group.resolved.get(old), -1)
-    return topics
-
-
-def topics_without(
-    group: ConsumerGroup, removed: Iterable[ConsumerMember], regexes: Iterable[str]
-) -> SubscribedTopics:
-    """The group's topics as if these members and regular expressions were gone."""
-    topics = dict(group.subscribed)
-    for member in removed:
-        count_names(topics, member.topics, -1)
-    for regex in regexes:
-        count_matches(topics, group.resolved.get(regex), -1)
     return topics
 
 

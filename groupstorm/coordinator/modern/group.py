@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, ClassVar, Generic, TypeVar
 
 from groupstorm.coordinator.config import Compatibility
@@ -125,13 +126,18 @@ class ModernGroup(ABC, Generic[M, T]):
         undo, self.undo = self.undo, []
         return undo
 
-    def set_assignment_epoch(self, epoch: int, computed_at_ms: int) -> None:
-        before = self.assignment_epoch, self.assignment_ms
-        self.undo.append(lambda: self._put_assignment_epoch(*before))
-        self._put_assignment_epoch(epoch, computed_at_ms)
+    def set_fields(self, **values: Any) -> None:
+        """Give fields of the group that nothing is counted from other values."""
+        before = [(name, getattr(self, name)) for name in values]
+        self.undo.append(lambda: self._put_fields(before))
+        self._put_fields(values.items())
 
-    def _put_assignment_epoch(self, epoch: int, computed_at_ms: int) -> None:
-        self.assignment_epoch, self.assignment_ms = epoch, computed_at_ms
+    def _put_fields(self, values: Iterable[tuple[str, Any]]) -> None:
+        for name, value in values:
+            setattr(self, name, value)
+
+    def set_assignment_epoch(self, epoch: int, computed_at_ms: int) -> None:
+        self.set_fields(assignment_epoch=epoch, assignment_ms=computed_at_ms)
 
     def set_target(self, member_id: str, target: T | None) -> None:
         """Set the member's target, or forget it (None)."""
@@ -175,7 +181,8 @@ class ModernGroup(ABC, Generic[M, T]):
     def _take_member(self, member_id: str, value: Any) -> None:
         member = self.members.get(member_id)
         if value is not None:
-            self.set_member(member_id, value.put_into(member or self.types.new_member(member_id)))
+            known = member or self.types.new_member(member_id)
+            self.set_member(member_id, self.with_facts(known, value))
         elif member is not None:
             if member.epoch != LEAVE_EPOCH or member_id in self.targets:
                 raise CoordinatorFault(f"member {member_id!r} is deleted before its assignments")
@@ -196,6 +203,10 @@ class ModernGroup(ABC, Generic[M, T]):
         """The records that remove a member."""
         types = self.types
         return [kind(self.name, member_id, None) for kind in (types.current, types.target, types.member)]
+
+    @abstractmethod
+    def bump_without(self, members: Sequence[M], topics: Topics) -> list[Any]:
+        """The records that count the group epoch up as these members go."""
 
     def up_to_date_without(self, members: Sequence[M], epoch: int, compatibility: Compatibility) -> list[Any]:
         """The record of the assignment epoch, if these members are the last: nobody is left to compute a
@@ -234,11 +245,24 @@ class ModernGroup(ABC, Generic[M, T]):
 
     def member_record(self, member: M) -> Any:
         """The record of what the member says of itself."""
-        return self.types.member(self.name, member.member_id, self.types.facts.of(member))
+        return self.types.member(self.name, member.member_id, self.facts_of(member))
+
+    def facts_of(self, member: M) -> Any:
+        """The part of the member that its own requests determine."""
+        return part_of(member, self.types.facts)
+
+    def with_facts(self, member: M, facts: Any) -> M:
+        """The member with that part."""
+        return replace(member, **facts._asdict())
 
     def current_record(self, member: M) -> Any:
         """The record of how far the member has come."""
-        return self.types.current(self.name, member.member_id, self.types.progress.of(member))
+        return self.types.current(self.name, member.member_id, part_of(member, self.types.progress))
+
+
+def part_of(member: ModernMember, kind: type[Any]) -> Any:
+    """The fields of a member that a named tuple of this kind has."""
+    return kind(*attrgetter(*kind._fields)(member))
 
 
 def put(table: TimelineHashMap[str, V], key: str, value: V | None) -> None:
@@ -261,65 +285,3 @@ def merge(table: dict[K, V], changes: Mapping[K, V | None]) -> None:
             table.pop(key, None)
         else:
             table[key] = value
-
-
-def full(kind: str, max_size: int) -> Refused:
-    """The refusal of a member that the group has no room for."""
-    return Refused(
-        Error.GROUP_MAX_SIZE_REACHED,
-        f"The {kind} group has reached its maximum capacity of {max_size} members.",
-    )
-
-
-def known_member(group: ModernGroup[M, Any], member_id: str) -> M:
-    """The member with this id; else `Refused` (UNKNOWN_MEMBER_ID)."""
-    member = group.members.get(member_id)
-    if member is None:
-        raise Refused(Error.UNKNOWN_MEMBER_ID, f"Member {member_id} is not a member of group {group.name}.")
-    return member
-
-
-def owner_of_instance(known: M | None, member_id: str, instance: str) -> M:
-    """The static member, if the id is its own; else `Refused`: unknown, or fenced by another id."""
-    if known is None:
-        raise Refused(Error.UNKNOWN_MEMBER_ID, f"Instance id {instance} is unknown.")
-    if known.member_id != member_id:
-        raise Refused(
-            Error.FENCED_INSTANCE_ID,
-            f"Static member {member_id} with instance id {instance} was fenced by member {known.member_id}.",
-        )
-    return known
-
-
-def sender(group: ModernGroup[M, Any], member_id: str, instance: str | None) -> M:
-    """The member with this id, and with this instance id if it gives one; else `Refused`."""
-    if instance is None:
-        return known_member(group, member_id)
-    return owner_of_instance(group.static_member(instance), member_id, instance)
-
-
-def unreleased(owner: ModernMember, member_id: str) -> Refused:
-    """The refusal of a member whose instance id another one has."""
-    return Refused(
-        Error.UNRELEASED_INSTANCE_ID,
-        f"Static member {member_id} with instance id {owner.instance} cannot join the group because the"
-        f" instance id is owned by {owner.member_id} member.",
-    )
-
-
-def check_epoch(
-    kind: str, member: ModernMember, epoch: int, owns_only_its_own: bool, too_small: str = ""
-) -> None:
-    """Fence every epoch but the member's own, and the one before if the member owns nothing but what is
-    assigned to it: it may have missed the answer that held its epoch. ``too_small``: what the refusal of a
-    smaller epoch adds."""
-    missed_an_answer = epoch == member.previous_epoch and owns_only_its_own
-    if epoch == member.epoch or (epoch < member.epoch and missed_an_answer):
-        return
-    raise Refused(
-        Error.FENCED_MEMBER_EPOCH,
-        f"The {kind} group member has a {'greater' if epoch > member.epoch else 'smaller'} member epoch"
-        f" ({epoch}) than the one known by the group coordinator ({member.epoch})"
-        f"{'' if epoch > member.epoch else too_small}."
-        " The member must abandon all its partitions and rejoin.",
-    )

@@ -79,6 +79,22 @@ class ModernMember:
         """Whether the member speaks the classic protocol."""
         return False
 
+    def told(self, request: Any, *fields: str, **others: Any) -> Self:
+        """The member with what its request says of it; None, and -1 for a time, say nothing.
+
+        ``fields``: those that request and member have under one name. ``others``: what else is new.
+        """
+        instance = getattr(request, "group_instance_id", None)
+        said = {"instance": instance, **{name: getattr(request, name) for name in fields}}
+        news = {name: value for name, value in said.items() if value is not None}
+        if getattr(request, "rebalance_timeout_ms", -1) != -1:
+            news["rebalance_timeout_ms"] = request.rebalance_timeout_ms
+        return replace(self, client_id=request.client_id, client_host=request.client_host, **news, **others)
+
+    def gone_for_a_while(self) -> Self:
+        """The static member that has left and keeps what is assigned to it."""
+        return replace(self, epoch=LEAVE_STATIC_EPOCH)
+
     def is_reconciled_to(self, epoch: int) -> bool:
         """Whether the member has everything of the target with this epoch."""
         return self.state in _STABLE and self.epoch == epoch

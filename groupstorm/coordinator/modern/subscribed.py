@@ -6,6 +6,7 @@ Kafka: ModernGroup.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -25,6 +26,11 @@ def hash_set(names: Iterable[str]) -> tuple[str, ...]:
     """The names in the order of a ``HashSet`` made of them."""
     listed = list(names)
     return tuple(hash_order(listed, initial_capacity=max(int(len(listed) / 0.75) + 1, 16)))
+
+
+def named(topics: Iterable[str] | None) -> dict[str, Any]:
+    """The fields of a member that names these topics; None: it says nothing of them."""
+    return {} if topics is None else {"topics": frozenset(topics), "topics_in_order": hash_set(topics)}
 
 
 def count_names(topics: SubscribedTopics, names: Iterable[str], by: int) -> None:
@@ -96,23 +102,32 @@ class SubscribedGroup(ModernGroup[M, Target]):
         ]
         return tuple([f"{name}-{number}" for name, number in sorted(named)])
 
+    def subscribed_without(self, *named: Iterable[str]) -> SubscribedTopics:
+        """The topics as if some members did not name these."""
+        topics = dict(self.subscribed)
+        for topics_of_member in named:
+            count_names(topics, topics_of_member, -1)
+        return topics
+
     def is_refresh_due(self, now_ms: int) -> bool:
         """Whether the group has to look at its topics (ModernGroup.hasMetadataExpired)."""
         return now_ms >= self.refresh_ms or self.epoch < self.refresh_epoch
 
     # to change
 
+    def facts_of(self, member: M) -> Any:
+        facts = super().facts_of(member)
+        return facts._replace(topics=tuple(sorted(facts.topics)))
+
+    def with_facts(self, member: M, facts: Any) -> M:
+        return replace(member, **(facts._asdict() | named(facts.topics)))
+
     def request_refresh(self) -> None:
         """The next heartbeat of any member looks at the subscribed topics."""
         self.refresh_ms, self.refresh_epoch = 0, 0
 
     def set_epoch(self, epoch: int, metadata_hash: int) -> None:
-        before = self.epoch, self.metadata_hash
-        self.undo.append(lambda: self._put_epoch(*before))
-        self._put_epoch(epoch, metadata_hash)
-
-    def _put_epoch(self, epoch: int, metadata_hash: int) -> None:
-        self.epoch, self.metadata_hash = epoch, metadata_hash
+        self.set_fields(epoch=epoch, metadata_hash=metadata_hash)
 
 
 def last_target(group: SubscribedGroup[M], member: M) -> Target:

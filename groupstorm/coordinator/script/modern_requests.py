@@ -1,7 +1,7 @@
 """Makes the requests of steps for groups of the newer protocols.
 
-`chb` is a heartbeat to a consumer group, `shb` and `describe_share` are for share groups, `streams`,
-`describe_streams` and `topology_update` for streams groups.
+`chb` is a heartbeat to a consumer group, `shb` one to a share group, `streams` and `topology_update` are for
+streams groups.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from groupstorm.coordinator.messages import ConsumerGroupHeartbeat
 from groupstorm.coordinator.modern.config import GROUP_OPTIONS, STREAMS_GROUP_TEXTS
 from groupstorm.coordinator.script.clients import InvalidStep, Scene, topic_uuid
 from groupstorm.coordinator.script.fields import LONG_MAX, Fields, partition_number, whole_number
-from groupstorm.coordinator.share.messages import DescribeShareGroup, ShareGroupHeartbeat
+from groupstorm.coordinator.share.messages import ShareGroupHeartbeat
 from groupstorm.coordinator.streams.messages import (
-    DescribeStreamsGroup,
     DescriptionNode,
     StreamsGroupHeartbeat,
     TopologyDescription,
@@ -103,11 +102,6 @@ def share_heartbeat(fields: Fields, label: str, scene: Scene) -> ShareGroupHeart
         topics=fields.optional_texts("topics"),
         version=fields.version(1, 1, 1),
     )
-
-
-def describe_share(fields: Fields, label: str, scene: Scene) -> DescribeShareGroup:
-    del label, scene
-    return DescribeShareGroup(group=fields.text("group", "g"))
 
 
 _SHORT_MAX = 2**15 - 1
@@ -234,13 +228,6 @@ def _topic(value: Any) -> TopicInfo:
         fields.int32("partitions", 0),
         whole_number("replication", fields.value("replication", 0), _SHORT_MAX),
         _texts_by_name("configs", fields.table("configs")),
-    )
-
-
-def describe_streams(fields: Fields, label: str, scene: Scene) -> DescribeStreamsGroup:
-    del label, scene
-    return DescribeStreamsGroup(
-        group=fields.text("group", "g"), with_description=fields.flag("description"), version=1
     )
 
 

@@ -41,12 +41,12 @@ from groupstorm.coordinator.script.fields import (
 )
 from groupstorm.coordinator.script.modern_requests import (
     consumer_heartbeat,
-    describe_share,
-    describe_streams,
     share_heartbeat,
     streams_heartbeat,
     topology_update,
 )
+from groupstorm.coordinator.share.messages import DescribeShareGroup
+from groupstorm.coordinator.streams.messages import DescribeStreamsGroup
 
 _PROTOCOL_SINCE_SYNC = 5
 
@@ -88,17 +88,24 @@ def _join(fields: Fields, label: str, scene: Scene) -> JoinGroup:
     if version == 0:  # it carries no rebalance timeout (JoinGroupRequest.maybeOverrideRebalanceTimeout)
         rebalance_timeout_ms = session_timeout_ms
     return JoinGroup(
-        group=fields.optional_text("group", "g") or "",
-        member_id=scene.clients.member_id(label, fields.value("member", "")),
-        group_instance_id=fields.optional_text("instance"),
+        **_sender(fields, label, scene, member=""),
         session_timeout_ms=session_timeout_ms,
         rebalance_timeout_ms=rebalance_timeout_ms,
         protocol_type=fields.text("type", "consumer"),
         protocols=_protocols(fields.value("protocols", [["range", ""]]), label, scene),
         version=version,
-        client_id=fields.text("client_id", "client"),
         reason=fields.optional_text("reason"),
     )
+
+
+def _sender(fields: Fields, label: str, scene: Scene, member: str = "$") -> dict[str, Any]:
+    """The fields that say who sends a request to which group; by default the client's own member id."""
+    return {
+        "group": fields.optional_text("group", "g") or "",
+        "member_id": scene.clients.member_id(label, fields.value("member", member)),
+        "group_instance_id": fields.optional_text("instance"),
+        "client_id": fields.text("client_id", "client"),
+    }
 
 
 def _protocols(value: Any, label: str, scene: Scene) -> tuple[tuple[str, bytes], ...]:
@@ -147,15 +154,12 @@ def _sync(fields: Fields, label: str, scene: Scene) -> SyncGroup:
     client = scene.clients.get(label)
     knows_protocol = version >= _PROTOCOL_SINCE_SYNC
     return SyncGroup(
-        group=fields.optional_text("group", "g") or "",
-        member_id=scene.clients.member_id(label, fields.value("member", "$")),
-        group_instance_id=fields.optional_text("instance"),
+        **_sender(fields, label, scene),
         generation=_group_generation(fields, label, scene),
         protocol_type=fields.optional_text("type", client.protocol_type if knows_protocol else None),
         protocol=fields.optional_text("protocol", client.protocol if knows_protocol else None),
         assignments=_assignments(fields.value("assignments"), label, scene),
         version=version,
-        client_id=fields.text("client_id", "client"),
     )
 
 
@@ -199,12 +203,9 @@ def _dealt(members: list[str], scene: Scene) -> tuple[tuple[str, bytes], ...]:
 
 def _heartbeat(fields: Fields, label: str, scene: Scene) -> Heartbeat:
     return Heartbeat(
-        group=fields.optional_text("group", "g") or "",
-        member_id=scene.clients.member_id(label, fields.value("member", "$")),
-        group_instance_id=fields.optional_text("instance"),
+        **_sender(fields, label, scene),
         generation=_group_generation(fields, label, scene),
         version=fields.version(4, 0, 4),
-        client_id=fields.text("client_id", "client"),
     )
 
 
@@ -236,14 +237,11 @@ def _leaving(value: Any, label: str, scene: Scene) -> tuple[LeavingMember, ...]:
 
 
 def _commit(fields: Fields, label: str, scene: Scene) -> OffsetCommit:
-    return OffsetCommit(
-        group=fields.text("group", "g"), version=fields.version(9, 2, 10), **_of_commit(fields, label, scene)
-    )
+    return OffsetCommit(version=fields.version(9, 2, 10), **_of_commit(fields, label, scene))
 
 
 def _txn_commit(fields: Fields, label: str, scene: Scene) -> TxnOffsetCommit:
     return TxnOffsetCommit(
-        group=fields.optional_text("group", "g") or "",
         producer_id=whole_number("producer", fields.value("producer", 1), LONG_MAX),
         version=fields.version(5, 0, 6),
         **_of_commit(fields, label, scene),
@@ -255,11 +253,9 @@ def _of_commit(fields: Fields, label: str, scene: Scene) -> dict[str, Any]:
     read = _epoch if fields.value("epoch") is True and "generation" in fields else _generation
     generation = scene.clients.number("generation", label, fields.value("generation", "$"), read)
     return {
-        "member_id": scene.clients.member_id(label, fields.value("member", "$")),
-        "group_instance_id": fields.optional_text("instance"),
+        **_sender(fields, label, scene),
         "generation": whole_number("generation", generation, INT_MAX),
         "offsets": _offsets(fields),
-        "client_id": fields.text("client_id", "client"),
     }
 
 
@@ -288,23 +284,9 @@ def _fetch_offsets(fields: Fields, label: str, scene: Scene) -> OffsetFetch:
     )
 
 
-def _delete_offsets(fields: Fields, label: str, scene: Scene) -> OffsetDelete:
-    del label, scene
-    return OffsetDelete(
-        group=fields.optional_text("group", "g") or "",
-        topics=fields.numbers_by_name("topics"),
-        client_id=fields.text("client_id", "client"),
-    )
-
-
-def _describe(fields: Fields, label: str, scene: Scene) -> DescribeGroup:
-    del label, scene
-    return DescribeGroup(group=fields.text("group", "g"), version=fields.version(6, 0, 6))
-
-
-def _delete_group(fields: Fields, label: str, scene: Scene) -> DeleteGroup:
-    del label, scene
-    return DeleteGroup(group=fields.text("group", "g"), client_id=fields.text("client_id", "client"))
+def _delete_offsets(fields: Fields) -> OffsetDelete:
+    group, client_id = fields.optional_text("group", "g") or "", fields.text("client_id", "client")
+    return OffsetDelete(group, fields.numbers_by_name("topics"), client_id)
 
 
 _BUILDERS: dict[str, Callable[[Fields, str, Scene], Request]] = {
@@ -315,13 +297,17 @@ _BUILDERS: dict[str, Callable[[Fields, str, Scene], Request]] = {
     "commit": _commit,
     "txn_commit": _txn_commit,
     "fetch_offsets": _fetch_offsets,
-    "describe": _describe,
-    "delete_offsets": _delete_offsets,
-    "delete_groups": _delete_group,
+    "describe": lambda fields, *_: DescribeGroup(fields.text("group", "g"), fields.version(6, 0, 6)),
+    "delete_offsets": lambda fields, *_: _delete_offsets(fields),
+    "delete_groups": lambda fields, *_: DeleteGroup(
+        fields.text("group", "g"), fields.text("client_id", "client")
+    ),
     "chb": consumer_heartbeat,
     "streams": streams_heartbeat,
-    "describe_streams": describe_streams,
+    "describe_streams": lambda fields, *_: DescribeStreamsGroup(
+        fields.text("group", "g"), fields.flag("description")
+    ),
     "topology_update": topology_update,
     "shb": share_heartbeat,
-    "describe_share": describe_share,
+    "describe_share": lambda fields, *_: DescribeShareGroup(fields.text("group", "g")),
 }

@@ -6,6 +6,7 @@ fails can be taken back. Kafka: ShareGroup, ModernGroup.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
@@ -114,12 +115,7 @@ class ShareGroup(SubscribedGroup[ShareMember]):
             case ShareEpochRecord(_, int(epoch), metadata_hash):
                 self.set_epoch(epoch, metadata_hash)
             case ShareStatePartitionsRecord(_, partitions):
-                before = self.state_partitions, self.asked_at_ms
-                self.undo.append(lambda: self._put_partitions(*before))
-                self._put_partitions(partitions, now_ms)
-
-    def _put_partitions(self, partitions: StatePartitions | None, asked_at_ms: int) -> None:
-        self.state_partitions, self.asked_at_ms = partitions, asked_at_ms
+                self.set_fields(state_partitions=partitions, asked_at_ms=now_ms)
 
     def _put_target(self, member_id: str, target: Target | None) -> None:
         super()._put_target(member_id, target)
@@ -141,6 +137,10 @@ class ShareGroup(SubscribedGroup[ShareMember]):
         if old is None or new is None or old.topics != new.topics:
             count_names(self.subscribed, () if old is None else old.topics, -1)
             count_names(self.subscribed, () if new is None else new.topics, 1)
+
+    def bump_without(self, members: Sequence[ShareMember], topics: Topics) -> list[ShareRecord]:
+        left = self.subscribed_without(*(member.topics for member in members))
+        return [ShareEpochRecord(self.name, self.epoch + 1, topics.hash_of(left))]
 
     def tombstones(self) -> list[ShareRecord]:
         ends = [ShareStatePartitionsRecord(self.name, None), ShareEpochRecord(self.name, None)]

@@ -6,7 +6,6 @@ shareGroupFenceMember.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -19,21 +18,24 @@ from groupstorm.assignors.server import (
     TopicDescription,
     assign_simple,
 )
-from groupstorm.coordinator.changes import (
-    remove_members,
-    respond,
-    restart_session,
-)
+from groupstorm.coordinator.changes import remove_members, respond, restart_session
 from groupstorm.coordinator.config import INT_MAX
-from groupstorm.coordinator.effects import Completion, PendingReply, Write
+from groupstorm.coordinator.effects import PendingReply, Write
 from groupstorm.coordinator.errors import NO_ERROR, CoordinatorFault, Error, Refused, refuse_blank
-from groupstorm.coordinator.modern.group import check_epoch, full, known_member
 from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_EPOCH
+from groupstorm.coordinator.modern.membership import (
+    check_epoch,
+    group_of_kind,
+    member_to_join,
+    on_member_timer,
+    refuse_if_full,
+    sender,
+)
 from groupstorm.coordinator.modern.subscribed import (
     MemberTarget,
     SubscribedTopics,
     count_names,
-    hash_set,
+    named,
     names_alone_are_equal,
     update_target,
 )
@@ -47,7 +49,7 @@ from groupstorm.coordinator.share.member import (
 )
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
 from groupstorm.coordinator.share.state_partitions import initialize, initialize_soon, missing_partitions
-from groupstorm.coordinator.timers import MEMBER_SESSION, SHARE_INITIALIZATION, Timer
+from groupstorm.coordinator.timers import SHARE_INITIALIZATION, Timer
 from groupstorm.coordinator.writes import answering
 from groupstorm.javahash import JavaHashMap
 from groupstorm.trace.events.group_states import Cause
@@ -58,17 +60,12 @@ def handle_share_heartbeat(
     shard: Shard, request: ShareGroupHeartbeat, reply: PendingReply
 ) -> Turns[Write | None]:
     """Answer with the member's epoch, and with its partitions if they are news to the member."""
-    try:
-        _check(request)
-        group = _group_of(shard, request)
-        if request.member_epoch == LEAVE_EPOCH:
-            member = known_member(group, request.member_id)
-            left = ShareGroupHeartbeatResponse(NO_ERROR, request.member_id, LEAVE_EPOCH)
-            return _fence(shard, group, member, Cause.LEFT, answering(shard, reply, left))
-        return (yield from _heartbeat(shard, group, request, reply))
-    except Refused as refusal:
-        shard.answer(reply, ShareGroupHeartbeatResponse(refusal.error, error_message=str(refusal)))
-        return None
+    _check(request)
+    group = _group_of(shard, request)
+    if request.member_epoch == LEAVE_EPOCH:
+        left = answering(shard, reply, ShareGroupHeartbeatResponse(NO_ERROR, request.member_id, LEAVE_EPOCH))
+        return remove_members(shard, group, [sender(group, request.member_id)], Cause.LEFT, left)
+    return (yield from _heartbeat(shard, group, request, reply))
 
 
 def _check(request: ShareGroupHeartbeat) -> None:
@@ -87,12 +84,8 @@ def _group_of(shard: Shard, request: ShareGroupHeartbeat) -> ShareGroup:
     group = shard.groups.get(request.group)
     if group is None and request.member_epoch == JOIN_EPOCH:
         return ShareGroup(request.group)
-    if group is None:
-        which = "Group" if request.member_epoch == LEAVE_EPOCH else "Share group"
-        raise Refused(Error.GROUP_ID_NOT_FOUND, f"{which} {request.group} not found.")
-    if not isinstance(group, ShareGroup):
-        raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group} is not a share group.")
-    return group
+    missing = "Group" if request.member_epoch == LEAVE_EPOCH else "Share group"
+    return group_of_kind(group, request.group, ShareGroup, missing)
 
 
 def _heartbeat(
@@ -101,18 +94,12 @@ def _heartbeat(
     """Compare the member with the group, compute the target, let the member take it: each only if due."""
     records: list[Record] = []
     before = _find_member(shard, group, request)
-    after = replace(
-        before,
-        rack=before.rack if request.rack is None else request.rack,
-        topics=before.topics if request.topics is None else frozenset(request.topics),
-        topics_in_order=before.topics_in_order if request.topics is None else hash_set(request.topics),
-        client_id=request.client_id,
-        client_host=request.client_host,
-    )
+    after = before.told(request, "rack", **named(request.topics))
     yield len(request.topics or ())
     topics = group.subscribed
     if after.topics != before.topics:
-        topics = _topics_with(group, before.topics, after.topics)
+        topics = group.subscribed_without(before.topics)
+        count_names(topics, after.topics, 1)
     yield len(topics)
     noticed = _notice(shard, group, before, after, topics, records)
     yield len(topics)
@@ -149,23 +136,14 @@ def _heartbeat(
 def _find_member(shard: Shard, group: ShareGroup, request: ShareGroupHeartbeat) -> ShareMember:
     """The member that sent the heartbeat, a new one if it joins; `Refused` if there is no room, or its epoch
     is fenced. What the member owns does not matter."""
-    member_id, max_size = request.member_id, shard.config.share.max_size
-    if len(group.members) >= max_size and member_id not in group.members:
-        raise full(group.kind, max_size)
+    member_id = request.member_id
+    refuse_if_full(group, shard.config.share.max_size, member_id in group.members)
     if request.member_epoch == JOIN_EPOCH:
-        return group.members.get(member_id) or ShareMember(member_id)
-    member = known_member(group, member_id)
+        return member_to_join(group, member_id)
+    member = sender(group, member_id)
     unmatched = f", and it does not match the previous member epoch ({member.previous_epoch})"
     check_epoch(group.kind, member, request.member_epoch, True, unmatched)
     return member
-
-
-def _topics_with(group: ShareGroup, before: Iterable[str], after: Iterable[str]) -> SubscribedTopics:
-    """The group's topics as if these of a member were replaced by those."""
-    topics = dict(group.subscribed)
-    count_names(topics, before, -1)
-    count_names(topics, after, 1)
-    return topics
 
 
 def _notice(
@@ -195,26 +173,12 @@ def _notice(
     return _Noticed(epoch, bumps, names_alone_are_equal(topics, members))
 
 
-def _fence(
-    shard: Shard,
-    group: ShareGroup,
-    member: ShareMember,
-    cause: Cause,
-    on_written: Completion | None = None,
-) -> Write:
-    """Remove the member; the group epoch counts up."""
-    metadata_hash = shard.topics.hash_of(_topics_with(group, member.topics, ()))
-    bump = ShareEpochRecord(group.name, group.epoch + 1, metadata_hash)
-    return remove_members(shard, group, [member], [bump], cause, on_written)
-
-
 def on_share_timer(shard: Shard, group: ShareGroup, timer: Timer) -> Write | None:
     """A member was silent for too long, or the persister is to be asked."""
-    kind, _, member_id = timer.key
-    if kind is SHARE_INITIALIZATION:
-        shard.carry_out(group.name, initialize(shard, group))
-    member = group.members.get(member_id) if kind is MEMBER_SESSION else None
-    return None if member is None else _fence(shard, group, member, Cause.SESSION_EXPIRED)
+    if timer.key[0] is not SHARE_INITIALIZATION:
+        return on_member_timer(shard, group, timer)
+    shard.carry_out(group.name, initialize(shard, group))
+    return None
 
 
 class _Noticed(NamedTuple):

@@ -8,13 +8,12 @@ ShareGroupTargetAssignmentMetadata, ShareGroupMetadata, ShareGroupStatePartition
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
 from groupstorm.assignors.server import Target
 from groupstorm.coordinator.modern.member import MemberState, ModernMember
-from groupstorm.coordinator.modern.subscribed import hash_set
 
 #: topic id -> partitions
 Partitions = Mapping[UUID, frozenset[int]]
@@ -44,14 +43,6 @@ class ShareSubscription(NamedTuple):
     client_host: str
     topics: tuple[str, ...]
 
-    @classmethod
-    def of(cls, member: ShareMember) -> ShareSubscription:
-        return cls(member.rack, member.client_id, member.client_host, tuple(sorted(member.topics)))
-
-    def put_into(self, member: ShareMember) -> ShareMember:
-        topics = {"topics": frozenset(self.topics), "topics_in_order": hash_set(self.topics)}
-        return replace(member, **{**self._asdict(), **topics})
-
 
 class ShareAssignment(NamedTuple):
     """The part of a member that its target determines."""
@@ -60,10 +51,6 @@ class ShareAssignment(NamedTuple):
     previous_epoch: int
     state: MemberState
     assigned: Partitions
-
-    @classmethod
-    def of(cls, member: ShareMember) -> ShareAssignment:
-        return cls(member.epoch, member.previous_epoch, member.state, member.assigned)
 
 
 class StatePartitions(NamedTuple):

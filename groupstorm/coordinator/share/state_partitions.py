@@ -16,6 +16,7 @@ from uuid import UUID
 from groupstorm.coordinator.changes import write_records
 from groupstorm.coordinator.effects import Completion, PendingReply, Write
 from groupstorm.coordinator.errors import NO_ERROR, Error, Refused
+from groupstorm.coordinator.modern.membership import group_of_kind
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.share.group import ShareGroup
@@ -185,10 +186,10 @@ def _empty_group(shard: Shard, name: str) -> ShareGroup | None:
     """The group without members; None: there is none. Raises Refused."""
     if not name:
         raise Refused(Error.INVALID_GROUP_ID, "The group id is invalid.")
-    group = shard.groups.get(name)
-    if group is not None and not isinstance(group, ShareGroup):
-        raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {name} is not a share group.")
-    if group is not None and group.members:
+    if name not in shard.groups:
+        return None
+    group = group_of_kind(shard.groups[name], name, ShareGroup)
+    if group.members:
         raise Refused(Error.NON_EMPTY_GROUP, _IN_USE)
     return group
 
@@ -205,12 +206,7 @@ def handle_alter_share_offsets(
     shard: Shard, request: AlterShareGroupOffsets, reply: PendingReply
 ) -> Write | None:
     """Initialise partitions again, with other start offsets. A group that is not there is made."""
-    name = request.group
-    try:
-        group = _empty_group(shard, name)
-    except Refused as refusal:
-        shard.answer(reply, AlterShareGroupOffsetsResponse(refusal.error, error_message=str(refusal)))
-        return None
+    name, group = request.group, _empty_group(shard, request.group)
     starts: dict[UUID, dict[int, int]] = {}
     results: list[tuple[str, int, Error]] = []
     for topic_name, offsets in request.topics.items():
@@ -219,9 +215,7 @@ def handle_alter_share_offsets(
             if topic is not None and number < 0:
                 where = f"{name} {urlsafe_b64encode(topic.id.bytes).decode().rstrip('=')} {number}"
                 sentence = f"Initialize share group parameters has invalid partitionId - {where}"
-                broken = AlterShareGroupOffsetsResponse(Error.UNKNOWN_SERVER_ERROR, error_message=sentence)
-                shard.answer(reply, broken)
-                return None
+                raise Refused(Error.UNKNOWN_SERVER_ERROR, sentence)
             is_there = topic is not None and number < topic.partitions
             results.append((topic_name, number, Error.NONE if is_there else Error.UNKNOWN_TOPIC_OR_PARTITION))
             if topic is not None and is_there:
@@ -254,14 +248,9 @@ def handle_delete_share_offsets(
     shard: Shard, request: DeleteShareGroupOffsets, reply: PendingReply
 ) -> Write | None:
     """Let the persister delete the state of all partitions of topics."""
-    name = request.group
-    try:
-        group = _empty_group(shard, name)
-        if group is None:
-            raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {name} not found.")
-    except Refused as refusal:
-        shard.answer(reply, DeleteShareGroupOffsetsResponse(refusal.error, error_message=str(refusal)))
-        return None
+    name, group = request.group, _empty_group(shard, request.group)
+    if group is None:
+        raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {name} not found.")
     known = group.state_partitions
     failed: list[tuple[str, Error, str | None]] = []
     gone: dict[UUID, frozenset[int]] = {}

@@ -8,7 +8,7 @@ Kafka: StreamsGroup, EndpointToPartitionsManager.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -180,25 +180,17 @@ class StreamsGroup(ModernGroup[StreamsMember, Tasks]):
     def take_own(self, record: Any, now_ms: int) -> None:
         match record:
             case StreamsGroupRecord(_, GroupFacts() as facts):
-                self.set_facts(facts)
+                self.set_fields(facts=facts)
             case StreamsTopologyRecord(_, topology):
-                self.set_topology(topology)
+                self.set_fields(topology=topology)
+        self._forget_shutdown()
+
+    def bump_without(self, members: Sequence[StreamsMember], topics: Topics) -> list[StreamsRecord]:
+        return [StreamsGroupRecord(self.name, self.facts._replace(epoch=self.epoch + 1))]
 
     def tombstones(self) -> list[StreamsRecord]:
         ends = [StreamsGroupRecord(self.name, None), StreamsTopologyRecord(self.name, None)]
         return [*self.tombstones_of_members(self.members), *ends]
-
-    def set_facts(self, facts: GroupFacts) -> None:
-        before = self.facts
-        self.undo.append(lambda: setattr(self, "facts", before))
-        self.facts = facts
-        self._forget_shutdown()
-
-    def set_topology(self, topology: Topology | None) -> None:
-        before = self.topology
-        self.undo.append(lambda: setattr(self, "topology", before))
-        self.topology = topology
-        self._forget_shutdown()
 
     def set_assignment_epoch(self, epoch: int, computed_at_ms: int) -> None:
         super().set_assignment_epoch(epoch, computed_at_ms)

@@ -8,7 +8,6 @@ Kafka: GroupCoordinatorService.streamsGroupHeartbeat, GroupMetadataManager.strea
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -17,6 +16,7 @@ from groupstorm.coordinator.changes import respond, restart_session, watch_revoc
 from groupstorm.coordinator.effects import PendingReply, Unwritten, Write
 from groupstorm.coordinator.errors import NO_ERROR, CoordinatorFault, Refused
 from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_EPOCH, LEAVE_STATIC_EPOCH
+from groupstorm.coordinator.modern.membership import find_member
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.streams.group import (
@@ -37,11 +37,10 @@ from groupstorm.coordinator.streams.membership import (
     check_heartbeat,
     check_room,
     check_tasks,
-    find_member,
     group_of,
     group_to_join,
     invalid,
-    leave,
+    leave_group,
 )
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
 from groupstorm.coordinator.streams.targets import (
@@ -68,15 +67,10 @@ def handle_streams_heartbeat(
     shard: Shard, request: StreamsGroupHeartbeat, reply: PendingReply
 ) -> Turns[Write | None]:
     """Answer with the member's epoch, and with its tasks if they are news to the member."""
-    try:
-        check_heartbeat(shard.config.compatibility, request)
-        if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
-            return leave(shard, request, reply)
-        return (yield from _heartbeat(shard, request, reply))
-    except Refused as refusal:
-        response = StreamsGroupHeartbeatResponse(refusal.error, error_message=str(refusal))
-        shard.answer(reply, response)
-        return None
+    check_heartbeat(shard.config.compatibility, request)
+    if request.member_epoch in (LEAVE_EPOCH, LEAVE_STATIC_EPOCH):
+        return leave_group(shard, request, reply)
+    return (yield from _heartbeat(shard, request, reply))
 
 
 class _Noticed(NamedTuple):
@@ -123,7 +117,10 @@ def _answer(
     replaced = holder if holder is not None and holder.member_id != request.member_id else None
     if replaced is not None:
         relabel_remembered(shard, group, replaced.member_id, request.member_id)
-    before = find_member(group, request, records)
+    owned = (request.active, request.standby, request.warmup)
+    before = find_member(
+        group, request, request.member_id, lambda member: member.assigned.contains(owned), records
+    )
     after = _updated(shard, request, before)
     statuses: list[tuple[int, str]] = []
     noticed = yield from _notice(shard, group, request, before, after, statuses, records)
@@ -150,16 +147,11 @@ def _answer(
 def _updated(shard: Shard, request: StreamsGroupHeartbeat, member: StreamsMember) -> StreamsMember:
     """The member with what the request says; what it leaves out stays, but for the endpoint of a join."""
     forgets = request.member_epoch == JOIN_EPOCH and shard.config.compatibility.is_4_4
-    timeout_ms = request.rebalance_timeout_ms
-    return replace(
-        member,
-        instance=member.instance if request.group_instance_id is None else request.group_instance_id,
-        rack=member.rack if request.rack is None else request.rack,
-        rebalance_timeout_ms=member.rebalance_timeout_ms if timeout_ms == -1 else timeout_ms,
-        client_id=request.client_id,
-        client_host=request.client_host,
+    return member.told(
+        request,
+        "rack",
+        "process",
         topology_epoch=member.topology_epoch if request.topology is None else request.topology.epoch,
-        process=member.process if request.process is None else request.process,
         endpoint=member.endpoint if request.endpoint is None and not forgets else request.endpoint,
         tags=member.tags if request.tags is None else tuple(sorted(request.tags)),
     )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from groupstorm.assignors.streams.groups import Task, TaskIds
-from groupstorm.coordinator.modern.member import ModernMember, TaskState
+from groupstorm.coordinator.modern.member import LEAVE_STATIC_EPOCH, ModernMember, TaskState
 from groupstorm.coordinator.streams.topology import Topology
 
 
@@ -96,6 +96,10 @@ class StreamsMember(ModernMember):
     def subscription(self) -> tuple[object, ...]:
         return self.topology_epoch, self.process, self.endpoint, self.tags, self.rack
 
+    def gone_for_a_while(self) -> StreamsMember:
+        assigned = self.assigned._replace(active=dict.fromkeys(self.assigned.active, 0))
+        return replace(self, epoch=LEAVE_STATIC_EPOCH, assigned=assigned, revoking=NOTHING_HELD)
+
     def assigned_at(self, task: Task) -> int | None:
         """The epoch in which the active task was assigned to the member; None if the member has it not."""
         return self.assigned.active.get(task, self.revoking.active.get(task))
@@ -114,13 +118,6 @@ class MemberMetadata(NamedTuple):
     endpoint: tuple[str, int] | None
     tags: tuple[tuple[str, str], ...]
 
-    @classmethod
-    def of(cls, member: StreamsMember) -> MemberMetadata:
-        return cls(*(getattr(member, name) for name in cls._fields))
-
-    def put_into(self, member: StreamsMember) -> StreamsMember:
-        return replace(member, **self._asdict())
-
 
 class CurrentTasks(NamedTuple):
     """The part of a member that reconciliation determines."""
@@ -130,10 +127,6 @@ class CurrentTasks(NamedTuple):
     state: TaskState
     assigned: HeldTasks
     revoking: HeldTasks
-
-    @classmethod
-    def of(cls, member: StreamsMember) -> CurrentTasks:
-        return cls(*(getattr(member, name) for name in cls._fields))
 
 
 class GroupFacts(NamedTuple):

@@ -1,51 +1,34 @@
-"""Members join a streams group, are found by their heartbeats, leave, and are fenced; wrong heartbeats are
-refused.
+"""Members join and leave a streams group; wrong heartbeats are refused.
 
-Kafka: GroupMetadataManager.getOrCreateStreamsGroup, getOrMaybeCreateDynamicStreamsGroupMember and
-...StaticStreamsGroupMember, throwIfStreamsGroupIsFull, streamsGroupLeave, streamsGroupStaticMemberGroupLeave,
-streamsGroupFenceMember, throwIfRequestContainsInvalidTasks, GroupCoordinatorService's
-throwIfStreamsGroupHeartbeatRequestIsInvalid and ...IsUsingUnsupportedFeatures.
+Kafka: GroupMetadataManager.getOrCreateStreamsGroup, throwIfStreamsGroupIsFull, streamsGroupLeave,
+throwIfRequestContainsInvalidTasks, GroupCoordinatorService's throwIfStreamsGroupHeartbeatRequestIsInvalid and
+...IsUsingUnsupportedFeatures.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from groupstorm.assignors.streams.groups import TaskIds
-from groupstorm.coordinator.changes import remove_members, respond, write_records
+from groupstorm.coordinator.changes import write_records
 from groupstorm.coordinator.config import Compatibility
-from groupstorm.coordinator.effects import Completion, PendingReply, Write
+from groupstorm.coordinator.effects import PendingReply, Write
 from groupstorm.coordinator.errors import NO_ERROR, Error, Refused, refuse_blank
 from groupstorm.coordinator.groups import GroupType
-from groupstorm.coordinator.modern.group import (
-    check_epoch,
-    full,
-    sender,
-    unreleased,
-)
 from groupstorm.coordinator.modern.member import JOIN_EPOCH, LEAVE_STATIC_EPOCH
+from groupstorm.coordinator.modern.membership import group_of_kind, leave, on_member_timer, refuse_if_full
 from groupstorm.coordinator.records import AppendCause, GroupTombstone
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.streams.group import StreamsGroup
-from groupstorm.coordinator.streams.member import NOTHING_HELD, StreamsGroupRecord, StreamsMember
 from groupstorm.coordinator.streams.messages import StreamsGroupHeartbeat, StreamsGroupHeartbeatResponse
 from groupstorm.coordinator.streams.targets import delay_is_over
 from groupstorm.coordinator.streams.topology import ConfiguredTopology
-from groupstorm.coordinator.timers import MEMBER_REBALANCE, STREAMS_DELAY, Timer
-from groupstorm.coordinator.writes import answering
-from groupstorm.trace.events.group_states import Cause
-from groupstorm.turns import at_once
+from groupstorm.coordinator.timers import STREAMS_DELAY, Timer
 
 
-def group_of(shard: Shard, name: str) -> StreamsGroup:
+def group_of(shard: Shard, name: str, missing: str = "Streams group") -> StreamsGroup:
     """The group; `Refused` (GROUP_ID_NOT_FOUND) if there is none, or one of another kind."""
-    group = shard.groups.get(name)
-    if group is None:
-        raise Refused(Error.GROUP_ID_NOT_FOUND, f"Streams group {name} not found.")
-    if not isinstance(group, StreamsGroup):
-        raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {name} is not a streams group.")
-    return group
+    return group_of_kind(shard.groups.get(name), name, StreamsGroup, missing)
 
 
 def group_to_join(shard: Shard, name: str, records: list[Any]) -> StreamsGroup:
@@ -63,78 +46,25 @@ def check_room(shard: Shard, group: StreamsGroup, request: StreamsGroupHeartbeat
 
     Kafka 4.3.1 refuses its own members, too.
     """
-    max_size = shard.config.streams.max_size
     is_own = request.member_id in group.members or request.group_instance_id in group.static_members
-    if len(group.members) < max_size or (is_own and shard.config.compatibility.is_4_4):
-        return
-    raise full(group.kind, max_size)
+    refuse_if_full(group, shard.config.streams.max_size, is_own and shard.config.compatibility.is_4_4)
 
 
-def find_member(group: StreamsGroup, request: StreamsGroupHeartbeat, records: list[Any]) -> StreamsMember:
-    """The member that sent the heartbeat, a new one if it joins; `Refused` if its epoch or id is fenced."""
-    instance, member_id = request.group_instance_id, request.member_id
-    joins = request.member_epoch == JOIN_EPOCH
-    known = group.static_member(instance)
-    if joins and known is not None:
-        if known.epoch != LEAVE_STATIC_EPOCH:
-            raise unreleased(known, member_id)
-        return group.replaced(known, member_id, records)
-    if joins:
-        return group.members.get(member_id) or StreamsMember(member_id)
-    member = sender(group, member_id, instance)
-    owned = (request.active, request.standby, request.warmup)
-    check_epoch(group.kind, member, request.member_epoch, member.assigned.contains(owned))
-    return member
-
-
-def leave(shard: Shard, request: StreamsGroupHeartbeat, reply: PendingReply) -> Write | None:
-    """The member leaves; a static one may do so for a while (epoch -2) and keep its tasks."""
-    if shard.groups.get(request.group) is None:
-        raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group} not found.")
-    group = group_of(shard, request.group)
+def leave_group(shard: Shard, request: StreamsGroupHeartbeat, reply: PendingReply) -> Write | None:
+    """The member leaves, and may wish that the whole application does."""
+    group = group_of(shard, request.group, "Group")
     if request.shutdown and group.shutdown_member is None:
         group.shutdown_member = request.member_id  # before the member is looked up, as in Kafka
-    member = sender(group, request.member_id, request.group_instance_id)
     response = StreamsGroupHeartbeatResponse(NO_ERROR, request.member_id, request.member_epoch)
-    if request.group_instance_id is not None and request.member_epoch == LEAVE_STATIC_EPOCH:
-        record = _gone_for_a_while(group, member)
-        return at_once(respond(shard, request, reply, [record], AppendCause.MEMBER_HEARTBEAT, response))
-    return _fence(shard, group, member, Cause.LEFT, answering(shard, reply, response))
-
-
-def _gone_for_a_while(group: StreamsGroup, member: StreamsMember) -> Any:
-    """The member keeps what is assigned to it; its session goes on running."""
-    assigned = member.assigned._replace(active=dict.fromkeys(member.assigned.active, 0))
-    gone = replace(member, epoch=LEAVE_STATIC_EPOCH, assigned=assigned, revoking=NOTHING_HELD)
-    return group.current_record(gone)
-
-
-def _fence(
-    shard: Shard,
-    group: StreamsGroup,
-    member: StreamsMember,
-    cause: Cause,
-    on_written: Completion | None = None,
-) -> Write:
-    """Remove the member; the group epoch counts up."""
-    bump = StreamsGroupRecord(group.name, group.facts._replace(epoch=group.epoch + 1))
-    return remove_members(shard, group, [member], [bump], cause, on_written)
+    return leave(shard, group, request, reply, response)
 
 
 def on_streams_timer(shard: Shard, group: StreamsGroup, timer: Timer) -> Write | None:
-    """A member's time is over, or the group's initial delay. A rebalance timeout counts only for the epoch in
-    which it was set."""
-    kind, _, member_id = timer.key
-    if kind is STREAMS_DELAY:
-        records = delay_is_over(shard, group)
-        if not records:
-            return None
-        return write_records(shard, group.name, records, AppendCause.TARGETS_COMPUTED)
-    member = group.members.get(member_id)
-    if member is None or (kind is MEMBER_REBALANCE and member.epoch != timer.payload):
-        return None
-    cause = Cause.REBALANCE_TIMEOUT if kind is MEMBER_REBALANCE else Cause.SESSION_EXPIRED
-    return _fence(shard, group, member, cause)
+    """A member's time is over, or the group's initial delay."""
+    if timer.key[0] is not STREAMS_DELAY:
+        return on_member_timer(shard, group, timer)
+    records = delay_is_over(shard, group)
+    return write_records(shard, group.name, records, AppendCause.TARGETS_COMPUTED) if records else None
 
 
 def invalid(message: str) -> Refused:

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from groupstorm.coordinator.changes import write_records
 from groupstorm.coordinator.effects import Completion, PendingReply, Unwritten, Write
 from groupstorm.coordinator.errors import NO_ERROR, Error, Refused, refuse_blank
+from groupstorm.coordinator.modern.membership import group_of_kind, sender
 from groupstorm.coordinator.records import AppendCause, operation_error
 from groupstorm.coordinator.shard import Shard
 from groupstorm.coordinator.streams.description_plugin import DescriptionPlugin, Outcome, PluginAnswer
@@ -75,11 +76,7 @@ def handle_update_description(
     shard: Shard, request: UpdateTopologyDescription, reply: PendingReply
 ) -> Write | None:
     """Give the description to the plugin, and answer when a record says what has become of it."""
-    try:
-        plugin, description = _check(shard, request)
-    except Refused as refusal:
-        shard.answer(reply, UpdateTopologyDescriptionResponse(refusal.error, str(refusal)))
-        return None
+    plugin, description = _check(shard, request)
 
     def ask() -> Write | None:
         answer = plugin.set_topology(request.group, request.topology_epoch, description)
@@ -116,13 +113,8 @@ def _check(shard: Shard, request: UpdateTopologyDescription) -> tuple[Descriptio
     refuse_blank(request.group, "GroupId")
     if request.description is None:
         raise Refused(Error.INVALID_REQUEST, "TopologyDescription can't be null.")
-    group = shard.committed_group(request.group)
-    if not isinstance(group, StreamsGroup):
-        reason = "not found" if group is None else "is not a streams group"
-        raise Refused(Error.GROUP_ID_NOT_FOUND, f"Group {request.group} {reason}.")
-    if request.member_id not in group.members:
-        message = f"Member {request.member_id} is not a member of group {request.group}."
-        raise Refused(Error.UNKNOWN_MEMBER_ID, message)
+    group = group_of_kind(shard.committed_group(request.group), request.group, StreamsGroup)
+    sender(group, request.member_id)
     if request.topology_epoch != group.topology_epoch:
         raise Refused(
             Error.INVALID_REQUEST,

@@ -94,6 +94,12 @@ class ResponseTypes:
         """The class of a structure by its Kafka name."""
         return getattr(self._module, name)
 
+    def fitting(self, values: Mapping[str, Any], structure: str | None = None) -> dict[str, Any]:
+        """The values of a table that serves several structures: those that this one has in this version.
+        ``structure``: its Kafka name, by default the response itself."""
+        known = field_names(self.root if structure is None else self.structure(structure))
+        return {name: value for name, value in values.items() if name in known}
+
     def response(self, **values: Any) -> Any:
         """The response itself; without ``throttle_time`` it is not throttled."""
         return self.make(self.root.__name__, **{"throttle_time": NO_THROTTLE, **values})

@@ -10,6 +10,7 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.script.clients import PENDING, InvalidStep
 from groupstorm.coordinator.script.fields import LONG_MAX, Fields, whole_number
 from groupstorm.share_records.acknowledgement import AcknowledgementBatch
+from groupstorm.share_records.acquisition import Range, rest_of
 from groupstorm.share_records.messages import (
     FINAL_EPOCH,
     INITIAL_EPOCH,
@@ -19,7 +20,6 @@ from groupstorm.share_records.messages import (
     ShareFetchResponse,
 )
 from groupstorm.share_records.ports import TopicPartition
-from groupstorm.share_records.ranges import Range, rest_of
 from groupstorm.share_records.sessions import next_epoch
 from groupstorm.share_records.states import AcknowledgeType
 

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 from groupstorm.figures.table import Figures
-from groupstorm.share_records.ranges import rest_of
+from groupstorm.share_records.acquisition import rest_of
 from groupstorm.storms.checks.settling import FinalState
 from groupstorm.storms.checks.verdicts import HELD, SETTLES
 from groupstorm.trace.events import share as events
