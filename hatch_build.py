@@ -60,6 +60,7 @@ COMPILED = (
     "coordinator/failures",
     "coordinator/long_work",
     "coordinator/modern/group",
+    "coordinator/modern/membership",
     "coordinator/modern/subscribed",
     "coordinator/offset_requests",
     "coordinator/offset_rules",
