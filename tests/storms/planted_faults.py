@@ -24,8 +24,9 @@ from groupstorm.history import gaps
 from groupstorm.history.causes import Origin
 from groupstorm.history.lag import LagCurve
 from groupstorm.history.records import RecordSums
+from groupstorm.storms.records import positions
 from groupstorm.storms.records.positions import Work
-from groupstorm.storms.world import commit_requests, process
+from groupstorm.storms.world import process
 from groupstorm.storms.world.consumer import VirtualConsumer
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.members import Members
@@ -196,7 +197,7 @@ def owners_begin_too_far(patch: Patch) -> None:
 
 def fenced_commits_count(patch: Patch) -> None:
     """Members commit in the generation before theirs, and the coordinator accepts that."""
-    request, validate = commit_requests.commit_request, offset_rules.validate_commit
+    request, validate = positions.commit_request, offset_rules.validate_commit
 
     def late(config: Any, positions: Any, sent: Generation) -> Any:
         return request(config, positions, sent._replace(id=sent.id - 1))

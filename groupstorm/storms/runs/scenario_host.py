@@ -9,7 +9,7 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.checks.settling import FinalState, Owner
 from groupstorm.storms.records.positions import Records
-from groupstorm.storms.records.rate_rows import Alarm, RecordRateRows
+from groupstorm.storms.records.rates import Alarm, RecordRateRows
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.share.checks import ShareChecks

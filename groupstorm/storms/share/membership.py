@@ -28,8 +28,7 @@ from groupstorm.coordinator.messages import Response
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeatResponse
 from groupstorm.share_records.ports import TopicPartition
 from groupstorm.storms.world.broker import topic_id
-from groupstorm.storms.world.client_clock import ClientClock
-from groupstorm.storms.world.clock import Clock
+from groupstorm.storms.world.clock import ClientClock, Clock
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.consumer_group.network_thread import NetworkThread
 from groupstorm.storms.world.consumer_group.quiet_heartbeats import QuietHeartbeats

@@ -7,10 +7,9 @@ from typing import Any, Final, Protocol
 
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.storms.records.positions import Work
-from groupstorm.storms.world.clock import Clock
+from groupstorm.storms.world.clock import Clock, Kind, order_of
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.group_member import GroupMember
-from groupstorm.storms.world.instants import Kind, order_of
 from groupstorm.storms.world.pauses import Pauses
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
 

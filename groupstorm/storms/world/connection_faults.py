@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.storms.world.client_clock import ClientClock
-from groupstorm.storms.world.clock import Clock
+from groupstorm.storms.world.clock import ClientClock, Clock
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.periodic_requests import PeriodicRequests

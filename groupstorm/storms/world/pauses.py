@@ -1,13 +1,15 @@
 """Pauses of a process while it owns partitions: of the whole process, as a garbage
-collector's, or of an application with one batch."""
+collector's, of an application with one batch, or of its fetches from some partitions."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
+from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.storms.records.positions import Work, names
-from groupstorm.storms.records.processing_rates import ProcessingRates
+from groupstorm.storms.records.rates import ProcessingRates
 from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.clock import Clock
@@ -20,6 +22,7 @@ class PausedProcess(Protocol):
     """The parts of a process that its pauses use. They stay the same as long as it lives."""
 
     alive: bool
+    clock: Clock
     name: str
     config: ConsumerConfig
     periodic_requests: PeriodicRequests
@@ -179,3 +182,22 @@ class GarbageCollections:
             self._pauses.pause(pause_us)
         interval_us, _ = self._draw()
         self._clock.after(pause_us + interval_us, self._collect)
+
+
+def pause_fetching(process: PausedProcess, partitions: Iterable[TopicPartition]) -> None:
+    """Hand out nothing of these (KafkaConsumer.pause); those that it has not begun are left alone."""
+    begun = tuple([tp for tp in partitions if tp in process.work])
+    if begun:
+        positions = process.work.stop(begun, process.clock.now_us)
+        group, member_id = process.config.group_id, process.membership.generation.member_id
+        process.emit(events.PartitionsPaused(group, process.name, member_id, names(begun), positions))
+
+
+def resume_fetching(process: PausedProcess, partitions: Iterable[TopicPartition]) -> bool:
+    """Hand out records of those that are paused. Returns whether there are any."""
+    paused = tuple([tp for tp in partitions if process.work.stands_still(tp)])
+    if paused:
+        positions = process.work.resume_some(paused, process.clock.now_us)
+        group, member_id = process.config.group_id, process.membership.generation.member_id
+        process.emit(events.PartitionsResumed(group, process.name, member_id, names(paused), positions))
+    return bool(paused)

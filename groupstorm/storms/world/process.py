@@ -19,15 +19,14 @@ from groupstorm.clients.operations import Disconnected
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import OffsetCommitResponse, Response
 from groupstorm.storms.records.logs import rates_at
-from groupstorm.storms.records.positions import Work, names
-from groupstorm.storms.records.processing_rates import ProcessingRates
+from groupstorm.storms.records.positions import Work, commit_request, names
+from groupstorm.storms.records.rates import ProcessingRates
 from groupstorm.storms.scenario.consistency import commits_of
 from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.setting_names import OFFSET_RESET
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.application_polls import ApplicationPolls
-from groupstorm.storms.world.client_clock import ClientClock
-from groupstorm.storms.world.commit_requests import commit_request
+from groupstorm.storms.world.clock import ClientClock
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.connection_faults import ConnectionFaults
 from groupstorm.storms.world.draws import ApplicationDraws

@@ -18,12 +18,11 @@ from groupstorm.clients.operations import (
 from groupstorm.clients.requests import offset_fetch
 from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import OffsetCommitResponse, Response
-from groupstorm.storms.records.positions import Work, names
-from groupstorm.storms.records.processing_rates import ProcessingRates
+from groupstorm.storms.records.positions import Work, commit_request, names
+from groupstorm.storms.records.rates import ProcessingRates
 from groupstorm.storms.scenario.setting_names import NONE
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.application_polls import ApplicationPolls
-from groupstorm.storms.world.commit_requests import commit_request
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.draws import CALLBACK, ApplicationDraws
 from groupstorm.storms.world.environment import Environment
