@@ -22,13 +22,15 @@ from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
 
 
-class Alarm(Protocol):
+class Timetable(Protocol):
     """A clock that calls back; times in microseconds since the scenario began."""
 
     @property
     def now_us(self) -> int: ...
 
     def at(self, time_us: int, action: Callable[..., None], *arguments: Any) -> None: ...
+
+    def after(self, delay_us: int, action: Callable[..., None], *arguments: Any) -> None: ...
 
 
 class Host(Protocol):
@@ -39,7 +41,7 @@ class Host(Protocol):
     records: Records
 
     @property
-    def clock(self) -> Alarm: ...
+    def clock(self) -> Timetable: ...
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]: ...
@@ -100,7 +102,7 @@ class ProcessingRates:
 
     __slots__ = ("_clock", "_emit", "_loop", "_review", "_said")
 
-    def __init__(self, clock: Alarm, loop: PollLoop, emit: EmitRow) -> None:
+    def __init__(self, clock: Timetable, loop: PollLoop, emit: EmitRow) -> None:
         self._clock = clock
         self._loop = loop
         self._emit = emit

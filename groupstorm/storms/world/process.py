@@ -28,12 +28,11 @@ from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.application_polls import ApplicationPolls
 from groupstorm.storms.world.clock import ClientClock
 from groupstorm.storms.world.connection import VirtualConnection
-from groupstorm.storms.world.connection_faults import ConnectionFaults
+from groupstorm.storms.world.disturbances import ConnectionFaults, GarbageCollections, Pauses
 from groupstorm.storms.world.draws import ApplicationDraws
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.member_settings import poll_loop
-from groupstorm.storms.world.pauses import GarbageCollections, Pauses
 from groupstorm.storms.world.periodic_requests import SHARES, PeriodicRequests
 from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME
 from groupstorm.storms.world.response_errors import first_error
