@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
 from groupstorm.clients.config import ConsumerConfig
@@ -60,23 +60,10 @@ class ShareRequests:
             self._heartbeats.wake()
 
 
-class PausedConsumer(Protocol):
-    alive: bool
-    periodic_requests: ShareRequests
-
-    def work_takes_longer(self, duration_us: int, *, also_next: bool) -> None:
-        """The application is late by so much; ``also_next``: with the next records, if it has none."""
-        ...
-
-    def runs_again(self) -> None:
-        """The process stood still."""
-        ...
-
-
 class SharePauses:
     """The time until which a process stands still."""
 
-    def __init__(self, clock: Clock, process: PausedConsumer) -> None:
+    def __init__(self, clock: Clock, process: ShareMembership) -> None:
         self.paused_until_us = 0
         self._clock = clock
         self._process = process

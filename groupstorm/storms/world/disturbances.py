@@ -10,26 +10,20 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients.config import ConsumerConfig
-from groupstorm.storms.records.positions import Work, names
+from groupstorm.storms.records.positions import names
 from groupstorm.storms.records.rates import ProcessingRates
 from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.world.clock import ClientClock, Clock
-from groupstorm.storms.world.connection import VirtualConnection
-from groupstorm.storms.world.group_member import GroupMember
-from groupstorm.storms.world.periodic_requests import PeriodicRequests
+from groupstorm.storms.world.clock import Clock
+from groupstorm.storms.world.periodic_requests import PeriodicRequests, Sender
 from groupstorm.trace.events import member as events
 
 
-class DisturbedProcess(Protocol):
+class DisturbedProcess(Sender, Protocol):
     """A process as what disturbs it and its polls see it. Its parts stay the same as long as it lives."""
 
     alive: bool
-    client_clock: ClientClock
     clock: Clock
-    config: ConsumerConfig
-    connection: VirtualConnection
     index: int
     name: str
     pauses: Pauses
@@ -37,16 +31,8 @@ class DisturbedProcess(Protocol):
     rates: ProcessingRates
     step: int
     waits_for_poll: bool
-    work: Work
-
-    @property
-    def membership(self) -> GroupMember: ...
 
     def emit(self, event: events.Event) -> None: ...
-
-    def nudge(self) -> None:
-        """A rejoin may have become necessary: the application notices at its next poll()."""
-        ...
 
     def watch_polls(self) -> None:
         """The application's next poll() comes at another time."""

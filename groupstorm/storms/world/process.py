@@ -163,6 +163,10 @@ class VirtualProcess(ABC, Generic[Member]):
         """The result has come for which the process waited."""
 
     @abstractmethod
+    def heartbeat_answered(self, error: Error, sent: Generation) -> None:
+        """A heartbeat of the classic protocol was answered that had been sent in that generation."""
+
+    @abstractmethod
     def polled(self) -> None:
         """The application calls poll(), in exact mode."""
 
