@@ -10,7 +10,7 @@ import pytest
 
 from groupstorm.clients.profiles import LATENESS, PROFILES
 from groupstorm.storms.scenario.randomness import parse_distribution
-from groupstorm.storms.world.periodic_requests.lateness import SHARES, ProcessTimer, timer_sums
+from groupstorm.storms.world.periodic_requests.schedule import SHARES, ProcessTimer, timer_sums
 from tests.client_profiles.heartbeat_timing import read
 from tests.client_profiles.learning import learning_ms, spread_ms
 from tests.generated_pages import check_section

@@ -22,12 +22,13 @@ from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.history import gaps
 from groupstorm.history.records import RecordSums
+from groupstorm.storms.records import positions
 from groupstorm.storms.records.positions import Work
-from groupstorm.storms.world import commit_requests, process
+from groupstorm.storms.world import process
 from groupstorm.storms.world.consumer import VirtualConsumer
+from groupstorm.storms.world.disturbances import Pauses
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.members import Members
-from groupstorm.storms.world.pauses import Pauses
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
 from groupstorm.storms.world.rebalance_callbacks import ListenerCalls
 from groupstorm.trace.events import coordinator as events
@@ -194,7 +195,7 @@ def owners_begin_too_far(patch: Patch) -> None:
 
 def fenced_commits_count(patch: Patch) -> None:
     """Members commit in the generation before theirs, and the coordinator accepts that."""
-    request, validate = commit_requests.commit_request, offset_rules.validate_commit
+    request, validate = positions.commit_request, offset_rules.validate_commit
 
     def late(config: Any, positions: Any, sent: Generation) -> Any:
         return request(config, positions, sent._replace(id=sent.id - 1))

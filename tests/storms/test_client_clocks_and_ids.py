@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.storms.world.client_clock import ClientClock
+from groupstorm.storms.world.clock import ClientClock
 from groupstorm.storms.world.draws import drawn_member_id
 
 

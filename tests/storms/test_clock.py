@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupstorm.storms.world.clock import Clock
-from groupstorm.storms.world.instants import Kind, order_of
+from groupstorm.storms.world.clock import Clock, Kind, order_of
 
 # Delays within one bucket, at its edges and far beyond it.
 _DELAYS = st.sampled_from([0, 1, 5, 1_023, 1_024, 1_025, 2_048, 50_000, 3_000_000])

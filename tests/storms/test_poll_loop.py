@@ -16,8 +16,7 @@ from groupstorm.storms.scenario.randomness import Stream, parse_distribution
 from groupstorm.storms.scenario.slow_work import read_slow_records
 from groupstorm.storms.world.looks import PollSettings
 from groupstorm.storms.world.poll_loop import PollLoop
-from groupstorm.storms.world.record_times import RecordTimes
-from groupstorm.storms.world.slow_records import SlowRecordTimes
+from groupstorm.storms.world.record_times import RecordTimes, SlowRecordTimes
 from tests.soaking import one_in
 
 MS, SECOND = 1_000, 1_000_000

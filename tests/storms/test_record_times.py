@@ -6,11 +6,9 @@ from statistics import fmean, pstdev
 
 import pytest
 
-from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.scenario.randomness import Stream, parse_distribution
 from groupstorm.storms.world.record_times import RecordTimes
 
-A = TopicPartition("t", 0)
 BATCHES = range(1500)
 
 
@@ -21,19 +19,19 @@ def times(process_ms: object, concurrency: int = 1, factor: int = 1000) -> Recor
 
 def drawn_us(of: RecordTimes, count: int) -> list[int]:
     """Draw the time that so many records take, in each of many batches."""
-    return [of.records_us(A, count, batch, 0) for batch in BATCHES]
+    return [of.records_us(count, batch, 0) for batch in BATCHES]
 
 
 def test_constant_times_add_up_and_are_shared_and_stretched() -> None:
     """``factor`` is in thousandths; 24 ms among four workers are 6 ms, and 9 ms on a slower machine."""
-    assert times(3).records_us(A, 7, 0, 0) == 21_000
-    assert times(3, concurrency=4).records_us(A, 8, 0, 0) == 6_000
-    assert times(3, concurrency=4, factor=1500).records_us(A, 8, 0, 0) == 9_000
+    assert times(3).records_us(7, 0, 0) == 21_000
+    assert times(3, concurrency=4).records_us(8, 0, 0) == 6_000
+    assert times(3, concurrency=4, factor=1500).records_us(8, 0, 0) == 9_000
 
 
 def test_the_longest_and_the_mean_time_of_records() -> None:
     uniform = times({"uniform": [2, 6]}, concurrency=2, factor=3000)
-    assert uniform.most_us(A, 10) == uniform.largest_us(10) == 10 * 6_000 * 3 // 2
+    assert uniform.largest_us(10) == 10 * 6_000 * 3 // 2
     assert uniform.mean_us(10) == 10 * 4_000 * 3 // 2
 
 

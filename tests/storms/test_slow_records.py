@@ -12,7 +12,7 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.problems import InputError
 from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.scenario.slow_work import read_slow_records
-from groupstorm.storms.world.slow_records import SlowRecordTimes
+from groupstorm.storms.world.record_times import SlowRecordTimes
 from tests.soaking import one_in
 from tests.storms.storms_in_memory import Storm, scenario, storm
 

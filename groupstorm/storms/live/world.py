@@ -22,7 +22,7 @@ from groupstorm.storms.live.clock import RealClock, Spawn
 from groupstorm.storms.live.consumer import RealConsumer
 from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.records.positions import Records, caught_up
-from groupstorm.storms.records.rate_rows import RecordRateRows
+from groupstorm.storms.records.rates import RecordRateRows
 from groupstorm.storms.runs.scenario_host import ConsumerProcess, Process
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.settings import Settings

@@ -10,6 +10,10 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.member_session import Generation
+from groupstorm.clients.requests import offset_commit
+from groupstorm.coordinator.messages import CommittedOffset, OffsetCommit
 from groupstorm.storms.records.logs import RecordLogs, ends_at
 from groupstorm.storms.scenario.setting_names import EARLIEST
 from groupstorm.storms.world.poll_loop import PollLoop
@@ -188,3 +192,13 @@ def caught_up(
         partition in at_rest or logs.end(partition, now_us) <= furthest.get(partition, 0)
         for partition in partitions
     )
+
+
+def commit_request(
+    config: ConsumerConfig, positions: Mapping[TopicPartition, int], sent: Generation
+) -> OffsetCommit:
+    """A commit of these positions, sent in that generation."""
+    offsets: dict[str, dict[int, CommittedOffset]] = {}
+    for (topic, partition), position in positions.items():
+        offsets.setdefault(topic, {})[partition] = CommittedOffset(position)
+    return offset_commit(config, sent, offsets)

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.checks.settling import FinalState, Owner
 from groupstorm.storms.records.positions import Records
-from groupstorm.storms.records.rate_rows import Alarm, RecordRateRows
+from groupstorm.storms.records.rates import RecordRateRows, Timetable
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.share.checks import ShareChecks
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
-
-
-class Timetable(Alarm, Protocol):
-    """A clock that also calls back after a time."""
-
-    def after(self, delay_us: int, action: Callable[..., None], *arguments: Any) -> None: ...
 
 
 class Pausable(Protocol):

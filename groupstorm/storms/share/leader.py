@@ -88,7 +88,6 @@ class ShareLeader:
         self._clock = environment.clock
         settings = environment.settings
         self._append_us = settings.integer("append_latency_ms") * 1000
-        self.delivery_limit = settings.integer(DELIVERY_LIMIT)
         self._dead_letter_topics = tuple(filter(None, [settings.choice(DEAD_LETTERS)]))
         self._timers = Timers()
         self._logs: dict[TopicPartition, VirtualLog] = {}

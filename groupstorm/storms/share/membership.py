@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 from uuid import UUID
 
 from groupstorm.clients.config import ConsumerConfig
@@ -28,8 +28,7 @@ from groupstorm.coordinator.messages import Response
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeatResponse
 from groupstorm.share_records.ports import TopicPartition
 from groupstorm.storms.world.broker import topic_id
-from groupstorm.storms.world.client_clock import ClientClock
-from groupstorm.storms.world.clock import Clock
+from groupstorm.storms.world.clock import ClientClock, Clock
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.consumer_group.network_thread import NetworkThread
 from groupstorm.storms.world.consumer_group.quiet_heartbeats import QuietHeartbeats
@@ -61,23 +60,10 @@ class ShareRequests:
             self._heartbeats.wake()
 
 
-class PausedConsumer(Protocol):
-    alive: bool
-    periodic_requests: ShareRequests
-
-    def work_takes_longer(self, duration_us: int, *, also_next: bool) -> None:
-        """The application is late by so much; ``also_next``: with the next records, if it has none."""
-        ...
-
-    def runs_again(self) -> None:
-        """The process stood still."""
-        ...
-
-
 class SharePauses:
     """The time until which a process stands still."""
 
-    def __init__(self, clock: Clock, process: PausedConsumer) -> None:
+    def __init__(self, clock: Clock, process: ShareMembership) -> None:
         self.paused_until_us = 0
         self._clock = clock
         self._process = process

@@ -138,9 +138,7 @@ class ShareWork:
         for offset, _ in slow:
             if begun < offset:
                 part = Records(partition, begun, offset - 1)
-                end_us = at_us + self._times.records_us(
-                    partition, part.count_of, self._batches, slot + len(found)
-                )
+                end_us = at_us + self._times.records_us(part.count_of, self._batches, slot + len(found))
                 found.append(Stretch(part, at_us, end_us))
                 at_us = end_us
             assert self._slow is not None
@@ -150,9 +148,7 @@ class ShareWork:
             at_us, begun = at_us + work_us, offset + 1
         if begun <= last:
             part = Records(partition, begun, last) if found else records
-            end_us = at_us + self._times.records_us(
-                partition, part.count_of, self._batches, slot + len(found)
-            )
+            end_us = at_us + self._times.records_us(part.count_of, self._batches, slot + len(found))
             found.append(Stretch(part, at_us, end_us))
         return found
 

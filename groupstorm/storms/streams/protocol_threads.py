@@ -24,7 +24,7 @@ from groupstorm.storms.streams.application import StreamsApplication
 from groupstorm.storms.streams.thread import StreamThread
 from groupstorm.storms.world.consumer import VirtualConsumer
 from groupstorm.storms.world.consumer_group.process import ConsumerGroupProcess
-from groupstorm.storms.world.fetch_pauses import pause_fetching, resume_fetching
+from groupstorm.storms.world.disturbances import pause_fetching, resume_fetching
 from groupstorm.trace.events import streams as events
 
 

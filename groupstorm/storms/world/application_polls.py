@@ -3,48 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, Protocol
+from typing import Final
 
-from groupstorm.clients.config import ConsumerConfig
-from groupstorm.storms.records.positions import Work
-from groupstorm.storms.world.clock import Clock
-from groupstorm.storms.world.connection import VirtualConnection
-from groupstorm.storms.world.group_member import GroupMember
-from groupstorm.storms.world.instants import Kind, order_of
-from groupstorm.storms.world.pauses import Pauses
-from groupstorm.storms.world.periodic_requests import PeriodicRequests
+from groupstorm.storms.world.clock import Clock, Kind, order_of
+from groupstorm.storms.world.disturbances import DisturbedProcess
 
 #: A client that counts milliseconds may find a poll() late by so much less.
 _CLOCK_US: Final = 2_000
-
-
-class PollingProcess(Protocol):
-    """The parts of a process that its polls use. They stay the same as long as it lives."""
-
-    alive: bool
-    config: ConsumerConfig
-    connection: VirtualConnection
-    index: int
-    pauses: Pauses
-    periodic_requests: PeriodicRequests
-    step: int
-    waits_for_poll: bool
-    work: Work
-
-    @property
-    def membership(self) -> GroupMember: ...
-
-    def completed(self, step: int, result: Any) -> None:
-        """The result has come for which the membership has waited since ``step``."""
-        ...
-
-    def polled(self) -> None:
-        """The application calls poll(), in exact mode."""
-        ...
-
-    def poll_deadline_us(self, polled_us: int) -> int:
-        """When max.poll.interval.ms has passed since a poll() at ``polled_us``, as the client counts it."""
-        ...
 
 
 class ApplicationPolls:
@@ -67,7 +32,7 @@ class ApplicationPolls:
         "_watch",
     )
 
-    def __init__(self, clock: Clock, process: PollingProcess) -> None:
+    def __init__(self, clock: Clock, process: DisturbedProcess) -> None:
         self._clock = clock
         self._process = process
         self._config = process.config

@@ -26,8 +26,7 @@ from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.topics import Topic
 from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, SHARE, STREAMS_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.world.clock import Clock
-from groupstorm.storms.world.instants import ORDER_BITS
+from groupstorm.storms.world.clock import ORDER_BITS, Clock
 from groupstorm.storms.world.response_errors import API_AND_ERROR, api_and_error
 from groupstorm.storms.world.trace_buffer import FLUSH_AT, TraceBuffer
 from groupstorm.trace.events import coordinator as coordinator_events

@@ -1,5 +1,17 @@
 """Virtual time: integer microseconds; calls in the order of their times, at one instant in that of `Kind`.
 
+With constant latencies many things happen in the same microsecond. Their order is a number, part of every
+scheduled call. It follows from the kind of the call and never from when the call was scheduled: heartbeats
+that are computed are never scheduled at all, and ``--exact``, which sends each of them, gives the same trace.
+What has no latency follows at once, before the rest of the instant.
+
+A session that ends at the instant at which a heartbeat arrives goes on, because the heartbeat comes first;
+so does a round that times out as its last member joins. `groupstorm serve` keeps to this too. Sessions that
+end in one millisecond end in the order in which the last requests of their members arrived.
+
+``Clock.passed_us`` says until when things of a kind have happened: what is computed asks it in place of
+"now".
+
 Scheduled calls lie in buckets of about a millisecond, of which only the first is kept in order. In a storm
 ten thousand calls are due within seconds: one big heap would cost several times as much.
 """
@@ -8,13 +20,52 @@ from __future__ import annotations
 
 from bisect import insort_right
 from collections.abc import Callable
+from enum import IntEnum
 from heapq import heappop, heappush
 from operator import itemgetter
-from typing import Any
+from typing import Any, Final
 
-from groupstorm.storms.world.instants import COORDINATOR_TIMERS, ORDER_BITS
+_MEMBER_BITS: Final = 20
+ORDER_BITS: Final = _MEMBER_BITS + 4
 
-#: The moment (`instants.moment_of`); the call and its arguments.
+
+class Kind(IntEnum):
+    """The kinds of calls, in their order at one instant."""
+
+    #: Steps of the scenario, timers of clients and applications, ends of pauses: they apply to all
+    #: else at the instant.
+    DUE = 0
+    #: A heartbeat or a background commit.
+    PERIODIC_REQUEST_LEAVES = 1
+    #: A commit comes before a heartbeat: a client that has both to send begins with it (RequestManagers).
+    COMMIT_ARRIVES = 2
+    HEARTBEAT_ARRIVES = 3
+    REQUEST_ARRIVES = 4
+    RESPONSE_ARRIVES = 5
+    #: The network thread of a client of group.protocol=consumer sees the responses that have come.
+    NETWORK_THREAD = 6
+    #: An application's poll() takes everything that has happened by then.
+    POLL = 7
+    #: The coordinator's timers tick in milliseconds (SystemTimer), behind the requests of the same instant
+    #: (CoordinatorRuntime).
+    COORDINATOR_TIMER = 8
+
+
+def order_of(kind: Kind, member: int = 0) -> int:
+    """The place of a member's calls among those of one instant."""
+    return int(kind) << _MEMBER_BITS | member
+
+
+#: Behind all members' calls.
+COORDINATOR_TIMERS: Final = order_of(Kind.COORDINATOR_TIMER)
+
+
+def moment_of(time_us: int, order: int) -> int:
+    """The place of a call in the whole run: times in microseconds and orders at one of them as one number."""
+    return time_us << ORDER_BITS | order
+
+
+#: The moment (`moment_of`); the call and its arguments.
 Due = tuple[int, Callable[..., None], tuple[Any, ...]]
 
 _BUCKET_BITS = 10  # a bucket's width: 1,024 us
@@ -112,3 +163,27 @@ class Clock:
         timers."""
         self.now_us = time_us
         self.moment = time_us << ORDER_BITS | COORDINATOR_TIMERS
+
+
+_MILLION: Final = 1_000_000
+
+
+class ClientClock:
+    """``drift_ppm``: by how many parts per million the machine's clock is fast, or slow if it is negative."""
+
+    __slots__ = ("_speed",)
+
+    def __init__(self, drift_ppm: int) -> None:
+        self._speed = _MILLION + drift_ppm
+
+    def ms(self, time_us: int) -> int:
+        """Return the milliseconds that the machine's clock shows at ``time_us``."""
+        return time_us * self._speed // (1000 * _MILLION)
+
+    def us(self, shown_ms: int) -> int:
+        """Return the time at which the clock begins to show ``shown_ms``."""
+        return -(-shown_ms * 1000 * _MILLION // self._speed)
+
+    def timer_us(self, ms: int) -> int:
+        """Return the true time that a timer of so many milliseconds takes, in microseconds."""
+        return ms * 1000 if self._speed == _MILLION else ms * 1000 * _MILLION // self._speed

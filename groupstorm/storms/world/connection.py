@@ -11,9 +11,7 @@ from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Requ
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeatResponse
 from groupstorm.storms.scenario.randomness import Distribution, Stream
 from groupstorm.storms.world.broker import VirtualBroker
-from groupstorm.storms.world.client_clock import ClientClock
-from groupstorm.storms.world.clock import Clock
-from groupstorm.storms.world.instants import Kind, order_of
+from groupstorm.storms.world.clock import ClientClock, Clock, Kind, order_of
 
 OnResult = Callable[[Response | Disconnected], None]
 

@@ -34,9 +34,9 @@ from groupstorm.coordinator.messages import NO_GENERATION, JoinGroup
 from groupstorm.storms.scenario.setting_names import STREAMS
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.clock import Clock
+from groupstorm.storms.world.disturbances import pause_fetching, resume_fetching
 from groupstorm.storms.world.draws import ASSIGN
 from groupstorm.storms.world.environment import Environment
-from groupstorm.storms.world.fetch_pauses import pause_fetching, resume_fetching
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
 from groupstorm.storms.world.process import VirtualProcess
 from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME, ListenerCalls, RebalanceHooks

@@ -27,13 +27,12 @@ from groupstorm.storms.scenario.steps import COORDINATOR_FAILOVER, Phases
 from groupstorm.storms.scenario.topics import rates_of, topic_partitions
 from groupstorm.storms.share.checks import ShareChecks
 from groupstorm.storms.world.broker import GROUP, VirtualBroker
-from groupstorm.storms.world.client_clock import ClientClock
-from groupstorm.storms.world.clock import Clock
+from groupstorm.storms.world.clock import ClientClock, Clock
 from groupstorm.storms.world.connection import Network
 from groupstorm.storms.world.members import Members
 from groupstorm.storms.world.periodic_requests import DrawnSums, ProcessTimer, RestingMembers, timer_sums
+from groupstorm.storms.world.record_times import SlowRecordTimes
 from groupstorm.storms.world.response_errors import first_error
-from groupstorm.storms.world.slow_records import SlowRecordTimes
 from groupstorm.storms.world.topics import Topics
 from groupstorm.storms.world.trace_buffer import TraceBuffer
 from groupstorm.trace.events import coordinator as events

@@ -12,7 +12,7 @@ from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_work import Machines
 from groupstorm.storms.world.looks import PollSettings
 from groupstorm.storms.world.poll_loop import PollLoop
-from groupstorm.storms.world.record_times import RecordTimes, SlowRecords
+from groupstorm.storms.world.record_times import RecordTimes, SlowRecordTimes
 
 #: A look of the poll loop hands out several polls, if these are short: so much work at most, and records.
 _LOOK_US = 500_000
@@ -74,7 +74,7 @@ def poll_loop(
     name: str,
     incarnation: int,
     steps: bool,
-    slow: SlowRecords | None = None,
+    slow: SlowRecordTimes | None = None,
 ) -> PollLoop:
     """The poll loop of an incarnation of the process ``name``; ``steps``: each look one by one."""
     own = settings.of_member(index)

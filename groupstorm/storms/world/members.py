@@ -12,10 +12,10 @@ from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.messages import JoinGroup, SyncGroup
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.storms.records.positions import Records, Work, caught_up
-from groupstorm.storms.records.processing_rates import ProcessingRates
+from groupstorm.storms.records.rates import ProcessingRates
 from groupstorm.storms.runs.scenario_host import ConsumerProcess
 from groupstorm.storms.world.connection import VirtualConnection
-from groupstorm.storms.world.connection_faults import ConnectionFaults
+from groupstorm.storms.world.disturbances import ConnectionFaults
 from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.periodic_requests import PeriodicRequests
 from groupstorm.trace.events.group_states import GroupState

@@ -7,7 +7,7 @@ poll_interval_ms after it or at the end of the work, whichever is later; else at
 
 No clock and no I/O: the loop is computed when somebody asks, and only as far as that. While every look surely
 takes everything and the work surely ends before the next one, looks are not computed one by one, and neither
-are they as soon as they repeat (`cycles`).
+are they as soon as they repeat (`CycleSearch`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,7 @@ from typing import Final
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RECORD, LogCurve, RecordLogs, ends_at, rates_at
 from groupstorm.storms.world.batches import Batch
-from groupstorm.storms.world.cycles import CycleSearch
-from groupstorm.storms.world.looks import NOT_SURE, Looks, PollSettings, Sure, put_behind
+from groupstorm.storms.world.looks import NOT_SURE, CycleSearch, Looks, PollSettings, Sure, put_behind
 from groupstorm.storms.world.record_times import RecordTimes
 
 # What `_next_us` is if it is no time.

@@ -19,22 +19,20 @@ from groupstorm.clients.operations import Disconnected
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import OffsetCommitResponse, Response
 from groupstorm.storms.records.logs import rates_at
-from groupstorm.storms.records.positions import Work, names
-from groupstorm.storms.records.processing_rates import ProcessingRates
+from groupstorm.storms.records.positions import Work, commit_request, names
+from groupstorm.storms.records.rates import ProcessingRates
 from groupstorm.storms.scenario.consistency import commits_of
 from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.setting_names import OFFSET_RESET
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.application_polls import ApplicationPolls
-from groupstorm.storms.world.client_clock import ClientClock
-from groupstorm.storms.world.commit_requests import commit_request
+from groupstorm.storms.world.clock import ClientClock
 from groupstorm.storms.world.connection import VirtualConnection
-from groupstorm.storms.world.connection_faults import ConnectionFaults
+from groupstorm.storms.world.disturbances import ConnectionFaults, GarbageCollections, Pauses
 from groupstorm.storms.world.draws import ApplicationDraws
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.member_settings import poll_loop
-from groupstorm.storms.world.pauses import GarbageCollections, Pauses
 from groupstorm.storms.world.periodic_requests import SHARES, PeriodicRequests
 from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME
 from groupstorm.storms.world.response_errors import first_error
@@ -163,6 +161,10 @@ class VirtualProcess(ABC, Generic[Member]):
     @abstractmethod
     def _go_on(self, result: Any) -> None:
         """The result has come for which the process waited."""
+
+    @abstractmethod
+    def heartbeat_answered(self, error: Error, sent: Generation) -> None:
+        """A heartbeat of the classic protocol was answered that had been sent in that generation."""
 
     @abstractmethod
     def polled(self) -> None:

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, Final, NamedTuple, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.operations import (
     ASSIGNED,
@@ -18,17 +17,13 @@ from groupstorm.clients.operations import (
 from groupstorm.clients.requests import offset_fetch
 from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import OffsetCommitResponse, Response
-from groupstorm.storms.records.positions import Work, names
-from groupstorm.storms.records.processing_rates import ProcessingRates
+from groupstorm.storms.records.positions import commit_request, names
 from groupstorm.storms.scenario.setting_names import NONE
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.application_polls import ApplicationPolls
-from groupstorm.storms.world.commit_requests import commit_request
-from groupstorm.storms.world.connection import VirtualConnection
+from groupstorm.storms.world.disturbances import DisturbedProcess
 from groupstorm.storms.world.draws import CALLBACK, ApplicationDraws
 from groupstorm.storms.world.environment import Environment
-from groupstorm.storms.world.group_member import GroupMember
-from groupstorm.storms.world.periodic_requests import PeriodicRequests
 from groupstorm.storms.world.response_errors import first_error
 from groupstorm.trace.events import member as events
 from groupstorm.trace.schema import Source
@@ -58,30 +53,15 @@ class LocalState:
         return 0 if owned is before else len(set(owned).difference(before))
 
 
-class CallbackProcess(Protocol):
-    """The parts of a process that its callbacks use. They stay the same as long as it lives."""
+class CallbackProcess(DisturbedProcess, Protocol):
+    """A process as its callbacks see it. Its parts stay the same as long as it lives."""
 
-    alive: bool
-    name: str
-    config: ConsumerConfig
-    connection: VirtualConnection
     draws: ApplicationDraws
-    periodic_requests: PeriodicRequests
     polls: ApplicationPolls
-    rates: ProcessingRates
     settings: Settings
-    step: int
-    work: Work
-
-    @property
-    def membership(self) -> GroupMember: ...
 
     def later(self, delay_us: int, result: Any = None) -> Any:
         """``result`` after a while, or at once if it takes no time."""
-        ...
-
-    def completed(self, step: int, result: Any) -> None:
-        """The result has come for which the membership has waited since ``step``."""
         ...
 
     def expected_result(self) -> Callable[[Any], None]:

@@ -6,11 +6,15 @@ mean and the variance of `process_ms`. Integers only, so that a seed gives the s
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections.abc import Iterable
 from math import isqrt
-from typing import Final, Protocol
+from typing import Final
 
 from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.scenario.randomness import Distribution, Stream
+from groupstorm.storms.scenario.slow_work import SlowRecord, SlowRecordList
 
 #: Factors are in thousandths: this one leaves times as they are.
 UNCHANGED: Final = 1_000
@@ -24,24 +28,83 @@ _SLOT_BITS: Final = 4
 _INTERVAL: Final = (1 << _BATCH_BITS) - 1
 
 
-class SlowRecords(Protocol):
-    """Single records that take longer than others."""
+NEVER_DONE_US: Final = 100 * 24 * 3_600_000_000
+"""The work on a record that kills the process: the process dies before."""
+
+
+class SlowRecordTimes:
+    """Records on which an application works for long: the same for every owner of their partition.
+
+    Of several entries for one record the first one counts.
+
+    ``fatal``: the records that kill a process, and after how long.
+    """
+
+    __slots__ = ("_entries", "_every", "_logs", "_named", "_of_number", "_of_partition", "fatal")
+
+    def __init__(self, entries: SlowRecordList, logs: RecordLogs) -> None:
+        self._entries: dict[TopicPartition, list[SlowRecord]] = {}
+        self._logs = logs
+        self._of_partition: dict[TopicPartition, tuple[list[int], dict[int, int]]] = {}
+        self.fatal: dict[TopicPartition, tuple[int, int]] = {}
+        #: (number, extra time): each so-manieth record of every partition.
+        self._every: list[tuple[int, int]] = []
+        #: The entry of each record that one names, and the entries of so-manieth records.
+        self._named: dict[tuple[TopicPartition, int], SlowRecord] = {}
+        self._of_number = {one.every: one for one in reversed(entries.records) if one.every is not None}
+        for entry in entries.records:
+            if entry.every is not None:
+                self._every.append((entry.every, entry.work_us))
+            else:
+                named = TopicPartition(entry.topic, entry.partition)
+                self._entries.setdefault(named, []).append(entry)
+        self._find(self._entries)
+
+    def created(self, partitions: Iterable[TopicPartition]) -> None:
+        """These partitions were created now: other records arrive at the times that entries name."""
+        self._find([partition for partition in partitions if partition in self._entries])
+
+    def _find(self, partitions: Iterable[TopicPartition]) -> None:
+        for partition in partitions:
+            self.fatal.pop(partition, None)
+            extra: dict[int, int] = {}
+            for entry in self._entries[partition]:
+                arrived = self._logs.end(partition, entry.at_us or 0)
+                offset = entry.offset if entry.offset is not None else arrived
+                self._named.setdefault((partition, offset), entry)
+                extra.setdefault(offset, NEVER_DONE_US if entry.crashes else entry.work_us)
+                if entry.crashes:
+                    self.fatal.setdefault(partition, (offset, entry.work_us))
+            self._of_partition[partition] = (sorted(extra), extra)
 
     def extra_us(self, partition: TopicPartition, first: int, last: int) -> tuple[tuple[int, int], ...]:
         """The slow records from offset ``first`` to before ``last``, and how much longer each takes."""
-        ...
+        found: dict[int, int] = {}
+        if partition in self._of_partition:
+            offsets, extra = self._of_partition[partition]
+            for offset in offsets[bisect_left(offsets, first) : bisect_left(offsets, last)]:
+                found[offset] = extra[offset]
+        for number, work_us in self._every:
+            for offset in range(-(-first // number) * number, last, number):
+                found.setdefault(offset, work_us)
+        return tuple(sorted(found.items()))
+
+    def entry(self, partition: TopicPartition, offset: int) -> tuple[int, str]:
+        """Return the microseconds of work on the record, and its outcome; (0, "") if it is not slow."""
+        found = self._named.get((partition, offset))
+        numbers = [number for number, _ in self._every if not offset % number]
+        if found is None and numbers:
+            found = self._of_number[numbers[0]]
+        return (0, "") if found is None else (found.work_us, found.outcome)
 
     def next_offset(self, partition: TopicPartition, first: int) -> int | None:
         """The first slow record at ``first`` or later; None: there is none."""
-        ...
-
-
-class PartitionFactors(Protocol):
-    """Partitions whose records take longer than others."""
-
-    def factor(self, partition: TopicPartition) -> int:
-        """In thousandths."""
-        ...
+        candidates = [-(-first // number) * number for number, _ in self._every]
+        if partition in self._of_partition:
+            offsets, _ = self._of_partition[partition]
+            at = bisect_left(offsets, first)
+            candidates += offsets[at : at + 1]
+        return min(candidates, default=None)
 
 
 class RecordTimes:
@@ -55,13 +118,12 @@ class RecordTimes:
         "_commit_ns",
         "_factor",
         "_mean_ns",
-        "_ordinary",
         "_process",
         "_share",
+        "_slowest",
         "_stream",
         "_variance",
         "are_even",
-        "factors",
         "slow",
     )
 
@@ -71,50 +133,42 @@ class RecordTimes:
         concurrency: int,
         stream: Stream,
         factor: int = UNCHANGED,
-        factors: PartitionFactors | None = None,
-        slow: SlowRecords | None = None,
+        slow: SlowRecordTimes | None = None,
         commit_ns: int = 0,
     ) -> None:
         self._process = process
         self._factor = factor
-        self._share = UNCHANGED * UNCHANGED * concurrency
-        #: The time that the slowest record of an ordinary partition takes, times `_share`.
-        self._ordinary = process.largest_us * factor * UNCHANGED
+        self._share = UNCHANGED * concurrency
+        #: The time that the slowest record takes, times `_share`.
+        self._slowest = process.largest_us * factor
         self._stream = stream
         self._mean_ns, self._variance = process.mean_and_variance()
         self._commit_ns = commit_ns
-        self.factors = factors
         self.slow = slow
-        #: Whether each record of each partition takes the same time.
-        self.are_even = process.is_constant and factors is None and slow is None
+        #: Whether each record takes the same time.
+        self.are_even = process.is_constant and slow is None
 
-    @property
-    def are_constant(self) -> bool:
-        """Whether all records of a partition take the same time."""
-        return self._process.is_constant and self.slow is None
+    def _scaled(self, us: int) -> int:
+        return us * self._factor // self._share
 
-    def _scaled(self, partition: TopicPartition, us: int) -> int:
-        factor = UNCHANGED if self.factors is None else self.factors.factor(partition)
-        return us * self._factor * factor // self._share
+    def records_us(self, count: int, batch: int, slot: int) -> int:
+        """The time of ``count`` records of the ``slot``-th partition of a batch, but for slow records."""
+        return self._work_us(count, batch, slot) + self._committing_us(count)
 
-    def records_us(self, partition: TopicPartition, count: int, batch: int, slot: int) -> int:
-        """The time of ``count`` records of one partition, without what makes single records slow."""
-        return self._work_us(partition, count, batch, slot) + self._committing_us(count)
-
-    def _work_us(self, partition: TopicPartition, count: int, batch: int, slot: int) -> int:
+    def _work_us(self, count: int, batch: int, slot: int) -> int:
         process = self._process
         if process.is_constant:
-            return self._scaled(partition, count * process.largest_us)
+            return self._scaled(count * process.largest_us)
         index = (batch << _BATCH_BITS) + (slot << _SLOT_BITS)
         if count <= _FEW:
             drawn = 0
             for record in range(count):
                 drawn += process.at(self._stream.at(index + record))
-            return self._scaled(partition, drawn)
+            return self._scaled(drawn)
         spread = isqrt(count * self._variance) * self._normal(index) // 65_536
         drawn = max(count * self._mean_ns // 1000 + spread, count * process.least_us)
         drawn = min(drawn, count * process.largest_us)
-        return self._scaled(partition, drawn)
+        return self._scaled(drawn)
 
     def _normal(self, index: int) -> int:
         """A draw from the standard normal distribution, times 65,536: the sum of twelve even draws."""
@@ -130,17 +184,13 @@ class RecordTimes:
             return interval.largest_us
         return interval.at(self._stream.at((batch << _BATCH_BITS) + _INTERVAL))
 
-    def most_us(self, partition: TopicPartition, count: int) -> int:
-        """The longest time that ``count`` records can take, without what makes single records slow."""
-        return self._scaled(partition, count * self._process.largest_us) + self._committing_us(count)
-
     def largest_us(self, count: int) -> int:
-        """The longest time that ``count`` records of an ordinary partition can take."""
-        return count * self._ordinary // self._share + self._committing_us(count)
+        """The longest time that ``count`` records can take, without what makes single records slow."""
+        return count * self._slowest // self._share + self._committing_us(count)
 
     def mean_us(self, count: int) -> int:
-        """The time that ``count`` records of an ordinary partition take in the mean."""
-        return count * self._mean_ns * self._factor // self._share + self._committing_us(count)
+        """The time that ``count`` records take in the mean."""
+        return count * self._mean_ns * self._factor // (self._share * 1_000) + self._committing_us(count)
 
     def _committing_us(self, count: int) -> int:
         return count * self._commit_ns // 1000

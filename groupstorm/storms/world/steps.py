@@ -1,13 +1,17 @@
-"""Carries out the steps that only a virtual world knows: of topics, of the network and of the coordinator."""
+"""Steps that only a virtual world knows: of topics, of the network, of the coordinator; and fatal records."""
 
 from __future__ import annotations
+
+from typing import Final
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.runs.scenario_host import consumers_of
 from groupstorm.storms.runs.step_runner import StepRunner
 from groupstorm.storms.scenario.steps import Step
-from groupstorm.storms.world.slow_records import FatalRecords
 from groupstorm.storms.world.world import World
+
+LOOK_US: Final = 500_000
+"""The interval at which the world looks whether an owner has come to a record that kills its process."""
 
 
 class WorldSteps:
@@ -24,9 +28,29 @@ class WorldSteps:
             "slow-appends": self._slow_appends,
             "failing-appends": self._failing_appends,
         }
-        times = world.slow_records
-        if times is not None and times.fatal:
-            FatalRecords(world.clock, world.records, times, self._die_of_a_record)
+        self._fatal = world.slow_records.fatal if world.slow_records is not None else {}
+        #: (partition, name of the owner) -> since when it has worked on the fatal record.
+        self._since_us: dict[tuple[TopicPartition, str], int] = {}
+        if self._fatal:
+            world.clock.after(LOOK_US, self._look_for_deaths)
+
+    def _look_for_deaths(self) -> None:
+        """Kill each owner that has worked on a fatal record for its time."""
+        now_us, records = self._world.clock.now_us, self._world.records
+        reached: dict[tuple[TopicPartition, str], int] = {}
+        for partition, (offset, work_us) in self._fatal.items():
+            if records.logs.end(partition, now_us) <= offset:
+                continue
+            for work in tuple(records.holders.get(partition, ())):
+                if work.position(partition, now_us) != offset:
+                    continue
+                key = partition, work.owner
+                reached[key] = self._since_us.get(key, now_us)
+                if now_us - reached[key] >= work_us:
+                    del reached[key]
+                    self._die_of_a_record(work.owner, partition)
+        self._since_us = reached
+        self._world.clock.after(LOOK_US, self._look_for_deaths)
 
     def _die_of_a_record(self, name: str, partition: TopicPartition) -> None:
         process = self._world.processes.get(name) or self._world.processes.get(name.rpartition("-")[0])

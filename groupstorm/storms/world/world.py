@@ -7,17 +7,19 @@ from typing import Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import CommittedOffset, Heartbeat, OffsetCommit
 from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.checks.settling import Rounds
+from groupstorm.storms.checks.verdicts import FENCED
 from groupstorm.storms.deployments.autoscaler import partition_lag
-from groupstorm.storms.records.rate_rows import RecordRateRows
+from groupstorm.storms.records.rates import RecordRateRows
 from groupstorm.storms.runs.scenario_host import ConsumerProcess, Process
 from groupstorm.storms.share.checks import ShareChecks
-from groupstorm.storms.world.broker import GROUP
+from groupstorm.storms.world.broker import GROUP, VirtualBroker
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.members import MemberProcess
-from groupstorm.storms.world.probes import probe
-from groupstorm.storms.world.slow_records import SlowRecordTimes
+from groupstorm.storms.world.record_times import SlowRecordTimes
+from groupstorm.storms.world.response_errors import api_and_error
 from groupstorm.trace.events.scenario import PartitionsCreated, PartitionsDeleted
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
@@ -240,8 +242,31 @@ class World:
             member.periodic_requests.stop()
             member.rates.finish()
         self._environment.broker.drop_unanswered()
-        probe(self._environment.broker, self._environment.invariants)
+        _probe(self._environment.broker, self._environment.invariants)
 
     def close_trace(self) -> None:
         """Hand all events to the sink: there will be no more."""
         self._environment.trace.close()
+
+
+_VERSIONS = (9, 4)
+_ACCEPTED = (None, "REBALANCE_IN_PROGRESS")
+
+
+def _probe(broker: VirtualBroker, checks: InvariantChecks) -> None:
+    """Send a commit and a heartbeat in the name of each member, in a generation or epoch that is over.
+
+    Few runs have a member that commits or heartbeats in a generation that is over, so a coordinator that
+    takes such requests would seldom be found out. Nobody sees the requests: they are in no trace and no
+    figure.
+    """
+    for member_id, epoch, partition in checks.fenced_commits.former_epochs():
+        topic, _, number = partition.rpartition("-")
+        offsets = {topic: {int(number): CommittedOffset(0)}}
+        commit = OffsetCommit(GROUP, member_id, None, epoch, offsets, _VERSIONS[0])
+        for request in (commit, Heartbeat(GROUP, member_id, None, epoch, _VERSIONS[1])):
+            effects = broker.coordinator.handle(request, broker.clock.now_us // 1000, request)
+            errors = [api_and_error(answer)[1] for token, answer in effects.replies if token is request]
+            if errors and errors[0] in _ACCEPTED:
+                what = f"{type(request).__name__} of {member_id} in generation {epoch}"
+                checks.violated(FENCED, f"at the end of the run {what} was accepted")

@@ -2,8 +2,7 @@
 
 * `process`: one process, which carries out what a `ConsumerGroupMember` asks for;
 * `view`: the member as the parts see it that serve both protocols;
-* `quiet_heartbeats`: heartbeats that are computed as long as nothing happens;
-* `requests`: background commits, and what disturbs heartbeats;
+* `quiet_heartbeats`: heartbeats that are computed as long as nothing happens, and what disturbs them;
 * `network_thread`: when the client's network thread runs.
 """
 

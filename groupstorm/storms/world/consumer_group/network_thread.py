@@ -11,12 +11,10 @@ from typing import Any, Protocol
 from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember
 from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.consumer_group.timing import FOREVER_MS
-from groupstorm.storms.world.client_clock import ClientClock
-from groupstorm.storms.world.clock import Clock
+from groupstorm.storms.world.clock import ClientClock, Clock, Kind, order_of
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.consumer_group.quiet_heartbeats import QuietHeartbeats
 from groupstorm.storms.world.environment import Environment
-from groupstorm.storms.world.instants import Kind, order_of
 
 
 class Standstill(Protocol):

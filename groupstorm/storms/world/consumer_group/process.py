@@ -37,12 +37,11 @@ from groupstorm.coordinator.messages import Response
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.broker import topic_id
 from groupstorm.storms.world.consumer_group.network_thread import NetworkThread
-from groupstorm.storms.world.consumer_group.quiet_heartbeats import QuietHeartbeats
-from groupstorm.storms.world.consumer_group.requests import ConsumerGroupRequests
+from groupstorm.storms.world.consumer_group.quiet_heartbeats import ConsumerGroupRequests, QuietHeartbeats
 from groupstorm.storms.world.consumer_group.view import ConsumerGroupView
+from groupstorm.storms.world.disturbances import pause_fetching
 from groupstorm.storms.world.draws import drawn_member_id
 from groupstorm.storms.world.environment import Environment
-from groupstorm.storms.world.fetch_pauses import pause_fetching
 from groupstorm.storms.world.process import VirtualProcess
 from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME, ListenerCalls, RebalanceHooks
 from groupstorm.trace.events import member as events

@@ -4,6 +4,7 @@ While its group is Stable, a heartbeat changes nothing: the coordinator begins t
 with the epoch alone. Then no heartbeat is sent. When something happens, to the group or to the process, the
 last heartbeat that would have been sent is put where it would be: answered, or its answer on the way back, or
 itself on the way to the coordinator. From then on every heartbeat is sent, until all is quiet again.
+`ConsumerGroupRequests` are the background commits, and what disturbs the heartbeats.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from groupstorm.clients.operations import Disconnected, SendHeartbeat
 from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Response
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeatResponse
-from groupstorm.storms.world.client_clock import ClientClock
+from groupstorm.storms.world.clock import ClientClock, Kind, moment_of, order_of
 from groupstorm.storms.world.connection import VirtualConnection
-from groupstorm.storms.world.instants import Kind, moment_of, order_of
+from groupstorm.storms.world.environment import Environment
+from groupstorm.storms.world.periodic_requests import PeriodicRequests, ProcessTimer, Sender
 
 #: Makes an answer that brings nothing: error, member id, epoch, interval.
 NewResponse = type[ConsumerGroupHeartbeatResponse] | type[ShareGroupHeartbeatResponse]
@@ -116,3 +118,64 @@ class QuietHeartbeats:
             else:
                 member.answered(operation, response, process.client_clock.ms(answered_us))
         return moment_of(contact_us, connection.request_order) if arrived else 0
+
+
+class HeartbeatingProcess(Sender, Protocol):
+    """The process that sends them."""
+
+    def next_network_run_us(self) -> int:
+        """When the client's network thread runs next."""
+        ...
+
+    def runs_again(self) -> None:
+        """The process stood still, or nothing came through."""
+        ...
+
+
+class ConsumerGroupRequests(PeriodicRequests):
+    """The background commits of one process. Its heartbeats are the member's own: whatever may disturb them
+    ends their being computed."""
+
+    __slots__ = ("_own_heartbeats", "_process")
+
+    def __init__(
+        self, environment: Environment, process: HeartbeatingProcess, heartbeats: QuietHeartbeats
+    ) -> None:
+        no_timer = ProcessTimer(None, environment.seed, process.config.client_id, 0)
+        super().__init__(
+            environment.network,
+            environment.records,
+            environment.resting,
+            no_timer,
+            environment.sends_heartbeats,
+            process,
+        )
+        self._process = process
+        self._own_heartbeats = heartbeats
+
+    def follow_membership(self) -> None:
+        """The member itself knows when it sends heartbeats."""
+
+    def stop(self) -> None:
+        self.wake_heartbeats()
+        self._resting.remove(self._membership.generation.member_id)
+        super().stop()
+
+    def restart(self) -> None:
+        self._process.runs_again()
+        self.restart_commits()
+
+    def next_heartbeat_us(self) -> int:
+        self.wake_heartbeats()
+        return self._process.next_network_run_us()
+
+    def _heartbeats_rest(self) -> bool:
+        if not self._own_heartbeats.is_quiet:
+            return False
+        member_id = self._membership.generation.member_id
+        self._resting.add(member_id, self)
+        self._broker.suspend_session(member_id)
+        return True
+
+    def wake_heartbeats(self) -> None:
+        self._own_heartbeats.wake()

@@ -37,10 +37,10 @@ it.
 
 from __future__ import annotations
 
-from groupstorm.storms.world.periodic_requests.lateness import SHARES, DrawnSums, ProcessTimer, timer_sums
 from groupstorm.storms.world.periodic_requests.requests import PeriodicRequests
 from groupstorm.storms.world.periodic_requests.resting import RestingMembers
-from groupstorm.storms.world.periodic_requests.sender import Sender
+from groupstorm.storms.world.periodic_requests.schedule import SHARES, DrawnSums, ProcessTimer, timer_sums
+from groupstorm.storms.world.periodic_requests.series import Sender
 
 __all__ = [
     "SHARES",

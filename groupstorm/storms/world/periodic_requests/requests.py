@@ -12,13 +12,11 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.errors import Error
 from groupstorm.storms.records.positions import Records
 from groupstorm.storms.scenario.setting_names import BATCH, NEVER, RECORD
+from groupstorm.storms.world.clock import Kind
 from groupstorm.storms.world.connection import Network
-from groupstorm.storms.world.instants import Kind
-from groupstorm.storms.world.periodic_requests.lateness import ProcessTimer
 from groupstorm.storms.world.periodic_requests.resting import RestingMembers
-from groupstorm.storms.world.periodic_requests.schedule import RequestSchedule
-from groupstorm.storms.world.periodic_requests.sender import Sender
-from groupstorm.storms.world.periodic_requests.series import BackgroundCommits, Heartbeats, Series
+from groupstorm.storms.world.periodic_requests.schedule import ProcessTimer, RequestSchedule
+from groupstorm.storms.world.periodic_requests.series import BackgroundCommits, Heartbeats, Sender, Series
 
 
 class PeriodicRequests:
@@ -47,7 +45,6 @@ class PeriodicRequests:
         "_resting",
         "_sender",
         "_timer",
-        "_work",
         "heartbeats",
     )
 
@@ -73,7 +70,6 @@ class PeriodicRequests:
         self._client_clock = sender.client_clock
         self._membership = sender.membership
         self._connection = sender.connection
-        self._work = sender.work
         self.heartbeats: Heartbeats | None = None
         self._commits: BackgroundCommits | None = None
         self._by_hand: HandCommits | None = None

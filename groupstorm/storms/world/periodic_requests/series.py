@@ -9,19 +9,62 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.requests import heartbeat
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommitResponse, Response
-from groupstorm.storms.records.positions import Records
-from groupstorm.storms.world.commit_requests import commit_request
-from groupstorm.storms.world.connection import Network
+from groupstorm.storms.records.positions import Records, Work, commit_request
+from groupstorm.storms.world.clock import ClientClock
+from groupstorm.storms.world.connection import Network, VirtualConnection
+from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.periodic_requests.schedule import RequestSchedule
-from groupstorm.storms.world.periodic_requests.sender import Sender
 from groupstorm.storms.world.response_errors import first_error
+
+
+class Sender(Protocol):
+    """The process that sends the requests. Its parts stay the same as long as it lives.
+
+    ``commits``: who commits, a value of the setting of that name.
+    """
+
+    commits: str
+    config: ConsumerConfig
+    connection: VirtualConnection
+    client_clock: ClientClock
+    work: Work
+
+    @property
+    def membership(self) -> GroupMember: ...
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has joined and nothing is under way."""
+        ...
+
+    def reachable(self) -> bool:
+        """Whether it can send heartbeats now."""
+        ...
+
+    def receives(self) -> bool:
+        """Whether it can receive a response now."""
+        ...
+
+    def work_share(self) -> tuple[int, int]:
+        """Return the application's share of time at work, in `SHARES`, and the microseconds between polls."""
+        ...
+
+    def heartbeat_answered(self, error: Error, sent: Generation) -> None:
+        """A heartbeat was answered that had been sent in that generation."""
+        ...
+
+    def nudge(self) -> None:
+        """A response may have made a rejoin necessary: the application notices at its next poll()."""
+        ...
+
 
 #: Gets each answer that is an error, when the member receives it; and None for those without, at once.
 OnAnswer = Callable[[Error | None], None]

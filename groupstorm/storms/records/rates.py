@@ -1,20 +1,87 @@
-"""The rows of a member's processing: positions, and rates for the time until the next row.
+"""The rows of rates: one whenever partitions get records at another rate, and those of a member's processing.
 
-A row is right at its instant. A reader lets each position go on by its rate, but not beyond the log's end, so
-a member that keeps up needs no second row. One that is behind gets one every ten seconds, and the rates are
-those that lead to the next row's positions.
+A row of processing has positions, and rates for the time until the next row. It is right at its instant. A
+reader lets each position go on by its rate, but not beyond the log's end, so a member that keeps up needs no
+second row. One that is behind gets one every ten seconds, and the rates are those that lead to the next
+row's positions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Collection
+from typing import Any, Final, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.records.logs import RECORD
-from groupstorm.storms.records.positions import names
-from groupstorm.storms.records.rate_rows import Alarm
+from groupstorm.storms.records.logs import RATE_SECONDS, RECORD
+from groupstorm.storms.records.positions import Records, names
+from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.topics import mean_rate
 from groupstorm.storms.world.poll_loop import PollLoop
+from groupstorm.trace.events.scenario import RecordRatesChanged
+from groupstorm.trace.rows import TracedEvent
+from groupstorm.trace.schema import Source
+
+
+class Timetable(Protocol):
+    """A clock that calls back; times in microseconds since the scenario began."""
+
+    @property
+    def now_us(self) -> int: ...
+
+    def at(self, time_us: int, action: Callable[..., None], *arguments: Any) -> None: ...
+
+    def after(self, delay_us: int, action: Callable[..., None], *arguments: Any) -> None: ...
+
+
+class Host(Protocol):
+    """The world whose partitions get records."""
+
+    settings: Settings
+    group: str
+    records: Records
+
+    @property
+    def clock(self) -> Timetable: ...
+
+    @property
+    def partitions(self) -> tuple[TopicPartition, ...]: ...
+
+    def trace(self, source: Source, event: TracedEvent) -> None: ...
+
+
+class RecordRateRows:
+    """Writes the rows of a run: partitions of which none speaks have the rate of `scenario_started`."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._known: dict[TopicPartition, int] = {}
+        self._general = mean_rate(host.settings) * RATE_SECONDS
+        self._next_us = -1
+
+    def look(self, created: Collection[TopicPartition] = ()) -> None:
+        """Write a row if partitions get records at another rate than was known; look again at each change.
+
+        The logs of partitions that were ``created`` now are empty, whatever a row said before.
+        """
+        host, now_us = self._host, self._host.clock.now_us
+        logs = host.records.logs
+        changed: list[TopicPartition] = []
+        for partition in host.partitions:
+            rate = logs.rate(partition, now_us)
+            known = self._known.get(partition, self._general)
+            if rate != known or (partition in created and (rate or self._general)):
+                self._known[partition] = rate
+                changed.append(partition)
+        if changed:
+            of = tuple(changed)
+            ends = tuple(logs.end(partition, now_us) for partition in of)
+            rates = tuple(self._known[partition] for partition in of)
+            host.trace(Source.WORLD, RecordRatesChanged(host.group, names(of), ends, rates))
+        change_us = logs.next_change_us(now_us)
+        if change_us is not None and change_us != self._next_us:
+            self._next_us = change_us
+            host.clock.at(change_us, self.look)
+
 
 #: The interval between two rows about a member that is behind.
 REVIEW_US: Final = 10_000_000
@@ -35,7 +102,7 @@ class ProcessingRates:
 
     __slots__ = ("_clock", "_emit", "_loop", "_review", "_said")
 
-    def __init__(self, clock: Alarm, loop: PollLoop, emit: EmitRow) -> None:
+    def __init__(self, clock: Timetable, loop: PollLoop, emit: EmitRow) -> None:
         self._clock = clock
         self._loop = loop
         self._emit = emit

@@ -1,43 +1,53 @@
-"""Pauses of a process while it owns partitions: of the whole process, as a garbage
-collector's, or of an application with one batch."""
+"""Disturbances of a process while it owns partitions: pauses, faults of its connection, of the network.
+
+Pauses are those of the whole process, as a garbage collector's, of an application with one batch, or of its
+fetches from some partitions.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Iterable
+from typing import Any, Protocol
 
-from groupstorm.clients.config import ConsumerConfig
-from groupstorm.storms.records.positions import Work, names
-from groupstorm.storms.records.processing_rates import ProcessingRates
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.storms.records.positions import names
+from groupstorm.storms.records.rates import ProcessingRates
 from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.clock import Clock
-from groupstorm.storms.world.group_member import GroupMember
-from groupstorm.storms.world.periodic_requests import PeriodicRequests
+from groupstorm.storms.world.periodic_requests import PeriodicRequests, Sender
 from groupstorm.trace.events import member as events
 
 
-class PausedProcess(Protocol):
-    """The parts of a process that its pauses use. They stay the same as long as it lives."""
+class DisturbedProcess(Sender, Protocol):
+    """A process as what disturbs it and its polls see it. Its parts stay the same as long as it lives."""
 
     alive: bool
+    clock: Clock
+    index: int
     name: str
-    config: ConsumerConfig
+    pauses: Pauses
     periodic_requests: PeriodicRequests
     rates: ProcessingRates
+    step: int
     waits_for_poll: bool
-    work: Work
-
-    @property
-    def membership(self) -> GroupMember: ...
 
     def emit(self, event: events.Event) -> None: ...
 
-    def nudge(self) -> None:
-        """The application polls again if a rejoin is necessary."""
-        ...
-
     def watch_polls(self) -> None:
         """The application's next poll() comes at another time."""
+        ...
+
+    def completed(self, step: int, result: Any) -> None:
+        """The result has come for which the membership has waited since ``step``."""
+        ...
+
+    def polled(self) -> None:
+        """The application calls poll(), in exact mode."""
+        ...
+
+    def poll_deadline_us(self, polled_us: int) -> int:
+        """When max.poll.interval.ms has passed since a poll() at ``polled_us``, as the client counts it."""
         ...
 
 
@@ -53,7 +63,7 @@ class Pauses:
         "until_us",
     )
 
-    def __init__(self, clock: Clock, process: PausedProcess) -> None:
+    def __init__(self, clock: Clock, process: DisturbedProcess) -> None:
         #: When the process itself runs again.
         self.paused_until_us = 0
         #: When the application can poll again.
@@ -179,3 +189,77 @@ class GarbageCollections:
             self._pauses.pause(pause_us)
         interval_us, _ = self._draw()
         self._clock.after(pause_us + interval_us, self._collect)
+
+
+def pause_fetching(process: DisturbedProcess, partitions: Iterable[TopicPartition]) -> None:
+    """Hand out nothing of these (KafkaConsumer.pause); those that it has not begun are left alone."""
+    begun = tuple([tp for tp in partitions if tp in process.work])
+    if begun:
+        positions = process.work.stop(begun, process.clock.now_us)
+        group, member_id = process.config.group_id, process.membership.generation.member_id
+        process.emit(events.PartitionsPaused(group, process.name, member_id, names(begun), positions))
+
+
+def resume_fetching(process: DisturbedProcess, partitions: Iterable[TopicPartition]) -> bool:
+    """Hand out records of those that are paused. Returns whether there are any."""
+    paused = tuple([tp for tp in partitions if process.work.stands_still(tp)])
+    if paused:
+        positions = process.work.resume_some(paused, process.clock.now_us)
+        group, member_id = process.config.group_id, process.membership.generation.member_id
+        process.emit(events.PartitionsResumed(group, process.name, member_id, names(paused), positions))
+    return bool(paused)
+
+
+class ConnectionFaults:
+    """Breaks the connection of one process, and mends it when the time is over."""
+
+    __slots__ = ("_process",)
+
+    def __init__(self, process: DisturbedProcess) -> None:
+        self._process = process
+
+    def lose_coordinator(self, duration_us: int) -> None:
+        """The connection to the coordinator breaks, and there is no other for so long."""
+        process = self._process
+        if not process.alive:
+            return
+        process.periodic_requests.stop()
+        process.membership.coordinator_known = False
+        process.connection.break_for(duration_us)
+        process.clock.after(duration_us, self._reconnected)
+
+    def partition(self, duration_us: int, direction: str) -> None:
+        """The network swallows requests, responses or both (`steps.DIRECTIONS`).
+
+        The client does not know; it closes a connection on which a request has had no response for
+        request.timeout.ms.
+        """
+        process = self._process
+        connection, until_us = process.connection, process.clock.now_us + duration_us
+        if direction != "requests":
+            connection.no_responses_until_us = max(connection.no_responses_until_us, until_us)
+        if direction == "responses":
+            process.clock.at(self._unanswered_us(), self._give_up_connection)
+        else:
+            connection.no_requests_until_us = max(connection.no_requests_until_us, until_us)
+            process.periodic_requests.stop()
+        process.clock.after(duration_us, self._reconnected)
+
+    def _unanswered_us(self) -> int:
+        """When request.timeout.ms has passed since the next heartbeat."""
+        process = self._process
+        timeout_us = process.client_clock.timer_us(process.config.request_timeout_ms)
+        return process.periodic_requests.next_heartbeat_us() + timeout_us
+
+    def _give_up_connection(self) -> None:
+        process = self._process
+        until_us, now_us = process.connection.no_responses_until_us, process.clock.now_us
+        if now_us < until_us and process.membership.heartbeating:
+            self.lose_coordinator(until_us - now_us)
+
+    def _reconnected(self) -> None:
+        process = self._process
+        if process.alive and process.connection.passes:
+            process.membership.coordinator_known = True
+            process.periodic_requests.restart()
+            process.nudge()
