@@ -78,7 +78,7 @@ def test_exact_and_computed_traces_are_equal(
 def test_exact_and_computed_traces_are_equal_on_more_seeds(
     name: str, variant: str, seed: int, settings: Mapping[str, Any], seed_processes: Executor
 ) -> None:
-    """Those of Kafka Streams take long."""
+    """Kafka Streams gets fewer seeds: its storms take long."""
     seeds = range(seed + 1, seed + (4 if name == STREAMS else 10))
     check_seeds(seed_processes, assert_equal_traces, seeds, name=name, variant=variant, settings=settings)
 

@@ -1,6 +1,6 @@
-"""What a running cluster says of groups, as sources of an import: the answers of coordinators about their
-groups, and the records of the partition of `__consumer_offsets` that has a group, from its end on. Nothing
-here is a member of a group."""
+"""Sources of an import from a running cluster: the answers of coordinators about their groups, and the
+records of the partition of `__consumer_offsets` that has a group, from its end on. Nothing here is a member
+of a group."""
 
 from __future__ import annotations
 
