@@ -177,7 +177,7 @@ def test_a_join_belongs_to_the_round_in_which_it_was_answered(tmp_path: Path) ->
 
 def test_a_consumer_group_reconciles(tmp_path: Path) -> None:
     found = roots(written(tmp_path / "trace", consumer_group_trace()))
-    rebalance = next(root for root in found if root.name == "rebalance heartbeat")
+    rebalance = next(root for root in found if root.name == "rebalance new-member")
     names = [told(span) for span in all_of(rebalance) if span.name.startswith("reconcile")]
     assert names == [("reconcile a-id", 11, 13), ("reconcile b-id", 14, 14)]
 
