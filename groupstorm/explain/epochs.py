@@ -137,7 +137,7 @@ class Epochs:
             return changes[-1].cause, changes[-1].member
         if self._updated is not None and row["time_us"] - self._updated[0]["time_us"] <= UPDATED_BEFORE_US:
             return Cause.MEMBER_UPDATED, self._updated[1]
-        return Cause.HEARTBEAT, ""
+        return row.get("cause", Cause.HEARTBEAT), ""
 
     def _state_changed(self, row: Row) -> None:
         state = row["state"]
