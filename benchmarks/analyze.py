@@ -1,18 +1,17 @@
 """`groupstorm analyze` on Spark beside DuckDB: the same traces, tables and figures, in one run.
 
     python -m benchmarks.analyze [--events 10000000] [--runs 4] [--memory-mib 2048]
-        [--duckdb-memory-mib 8192] [--duckdb-run-by-run] [--fold]
+        [--duckdb-memory-mib 8192] [--duckdb-run-by-run]
 
 A rolling deployment is copied until there are so many events: in each of the runs its copies follow each
-other in time. Both engines write the tables intervals, handovers, rounds and members as Parquet, and figures
-per run and group that follow from them; then their rows are compared. DuckDB (`benchmarks/analyze.sql`) has
-as many threads as Spark, and as much memory unless it is given another limit. For a hundred million events
-DuckDB must take each run by itself (`--duckdb-run-by-run`): with 8192 MiB it spilled 51 GB in its first half
-hour, and had no table. Spark always takes all runs at once.
+other in time. Both engines write the tables intervals, handovers, rounds and members as Parquet; then their
+rows are compared. Spark computes all figures of groupstorm, too, DuckDB (`benchmarks/analyze.sql`) some that
+follow from the tables. DuckDB has as many threads as Spark, and as much memory unless it is given another
+limit. For a hundred million events it must take each run by itself (`--duckdb-run-by-run`): with 8192 MiB it
+spilled 51 GB in its first half hour, and had no table. Spark always takes all runs at once.
 
-Seconds are without the start of Spark's session, of the wall and of the processors; `--fold`: all figures of
-groupstorm, which one Python task computes per group, are measured too. Compare ratios, not seconds; on a busy
-machine, those of the processors.
+Seconds are without the start of Spark's session, of the wall and of the processors. Compare ratios, not
+seconds; on a busy machine, those of the processors.
 """
 
 from __future__ import annotations
@@ -27,22 +26,19 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from groupstorm.pipeline.analysis import weight
-from groupstorm.pipeline.read import find_traces, read_traces
-from groupstorm.pipeline.results import MEMBER_EVENTS, TABLES
+from groupstorm.pipeline.analysis import Engine, analyze, weight
+from groupstorm.pipeline.read import find_traces
+from groupstorm.pipeline.results import MEMBER_EVENTS, TABLES, Request
 from groupstorm.pipeline.session import spark_session
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-    from pyspark.sql import DataFrame, SparkSession
 
 SQL = Path(__file__).with_suffix(".sql")
-FIGURES = ("generations", "latency_avg_us", "latency_max_us", "unowned_us", "unowned_max_us", "paused_us")
 COLUMNS: Mapping[str, tuple[str, ...]] = {
-    **{name: ("run", "group", *columns) for name, columns in TABLES.items()},
-    "figures": ("run", "group", *FIGURES),
+    name: ("run", "group", *columns) for name, columns in TABLES.items()
 }
 
 
@@ -87,39 +83,6 @@ def on_duckdb(database: DuckDBPyConnection, traces: Path, out: Path, run_by_run:
                 connection.execute(
                     f"COPY (SELECT {chosen} FROM {name}) TO '{out / name}/{number}.parquet' (FORMAT parquet)"
                 )
-
-
-def on_spark(spark: SparkSession, traces: Path, out: Path) -> DataFrame:
-    """Compute and write every table, and return the rows of the traces."""
-    from pyspark.sql import functions as f
-
-    from groupstorm.pipeline.dataframes import folded, table
-
-    rows = read_traces(spark, find_traces([traces])).rows
-    found = folded(rows).persist()
-    for name in TABLES:
-        table(found, name).select(*COLUMNS[name]).write.parquet(str(out / name))
-    written = {name: spark.read.parquet(str(out / name)) for name in ("rounds", "handovers")}
-    rounds = (
-        written["rounds"]
-        .groupBy("run", "group")
-        .agg(
-            f.count("stable_us").alias("generations"),
-            f.avg("latency_us").alias("latency_avg_us"),
-            f.max("latency_us").alias("latency_max_us"),
-        )
-    )
-    handovers = (
-        written["handovers"]
-        .groupBy("run", "group")
-        .agg(
-            f.sum("gap_us").alias("unowned_us"),
-            f.max("gap_us").alias("unowned_max_us"),
-            f.sum("paused_us").alias("paused_us"),
-        )
-    )
-    rounds.join(handovers, ["run", "group"], "full").write.parquet(str(out / "figures"))
-    return rows
 
 
 def differences(database: DuckDBPyConnection, one: Path, other: Path) -> Iterator[str]:
@@ -191,7 +154,6 @@ def main() -> None:
     parser.add_argument("--memory-mib", type=int, default=4096, help="of Spark's driver")
     parser.add_argument("--duckdb-memory-mib", type=int, help="as much as Spark's unless given")
     parser.add_argument("--duckdb-run-by-run", action="store_true", help="DuckDB takes each run by itself")
-    parser.add_argument("--fold", action="store_true", help="all figures of groupstorm too")
     given = parser.parse_args()
     measured: list[tuple[float, float]] = []
     with TemporaryDirectory(prefix="groupstorm-bench-") as name:
@@ -211,14 +173,9 @@ def main() -> None:
         with timed("DuckDB", measured):
             on_duckdb(database, traces, folder / "duckdb-tables", given.duckdb_run_by_run)
         trace_bytes = weight(find_traces([traces]))
-        with spark_session(trace_bytes, driver_memory_mib=given.memory_mib) as spark:
-            with timed("Spark", measured):
-                rows = on_spark(spark, traces, folder / "spark-tables")
-            if given.fold:
-                from groupstorm.pipeline import figures
-
-                with timed("all figures on Spark", measured):
-                    figures(rows).collect()
+        request = Request(find_traces([traces]), out=folder / "spark-tables")
+        with spark_session(trace_bytes, driver_memory_mib=given.memory_mib), timed("Spark", measured):
+            analyze(request, Engine.SPARK)
         found = [*differences(database, folder / "duckdb-tables", folder / "spark-tables")]
     print("\n".join(found) or "both have the same rows")
     sys.exit(bool(found))

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import gc
 import heapq
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, tzinfo
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
+from groupstorm.garbage import few_collections
 from groupstorm.imports.clocks import Anchors, Offset, anchor_rank
 from groupstorm.imports.groups_command import DescribedGroups
 from groupstorm.imports.lines import HEAD_BYTES, SEGMENT_NAME, Log, open_files
@@ -36,7 +35,6 @@ from groupstorm.trace.schema import IMPORTED_VERSION, Source
 from groupstorm.trace.writer import open_writer
 from groupstorm.wording import counted
 
-_OBJECTS_PER_COLLECTION = 50_000
 #: Clients that say little or nothing about their groups.
 _SILENT: Final = frozenset({Writer.SARAMA, Writer.SPRING})
 
@@ -123,19 +121,7 @@ def sources_of(logs: Sequence[Log], options: Options) -> list[LogSource]:
     return [_source(log, kind, number, options) for number, (log, kind) in enumerate(kinds)]
 
 
-@contextmanager
-def _few_collections() -> Iterator[None]:
-    """An import holds many objects, and next to none in cycles: to look for those takes a seventh of its
-    time."""
-    before = gc.get_threshold()
-    gc.set_threshold(_OBJECTS_PER_COLLECTION, *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
-
-
-@_few_collections()
+@few_collections()
 def import_sources(sources: Sequence[LogSource], out: Path, options: Options) -> Imported:
     """`import_logs` of sources of any kind, numbered from 0 in this order."""
     anchors = Anchors()

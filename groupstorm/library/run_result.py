@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from groupstorm.figures import Figures
 from groupstorm.library.result import Result, Settings, as_pandas, check_seed, read_storm
-from groupstorm.pipeline.local import TraceContent, read_groups
 from groupstorm.pipeline.results import arrow_figures, arrow_table
+from groupstorm.pipeline.trace_fold import TraceContent, read_groups
 from groupstorm.problems import InputError, writing
 from groupstorm.report.grid import Grid
 from groupstorm.report.progress import run_progress
@@ -248,12 +248,11 @@ class RunResult(Result):
             return self._arrow_rows()
         if table == "figures":
             return arrow_figures([({}, self.figures)], {})
-        rows = (
-            {"group": group, **row}
+        of_groups = [
+            arrow_table(table, found.rows(table), {"group": group})
             for group, found in self._content.tables.items()
-            for row in found.rows(table)
-        )
-        return arrow_table(table, rows, {"group": "string"})
+        ]
+        return import_pyarrow().concat_tables(of_groups)
 
     def to_pandas(self, table: TableName = "rows") -> pandas.DataFrame:
         """The table as a data frame; whole numbers are Int64. Needs pandas and pyarrow; raises InputError."""

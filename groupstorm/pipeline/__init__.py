@@ -1,7 +1,8 @@
 """`groupstorm analyze`: traces -> figures and tables (intervals, handovers, rounds, members), by two engines.
 
-`local` reads one trace after the other in this process. `spark` has plain functions from DataFrame to
-DataFrame, for any number of runs at once; this package exports them. PySpark is imported with the first one.
+`trace_fold` reads one trace after the other, in this process or, with `spark`, in tasks. `dataframes` has
+plain functions from DataFrame to DataFrame, for rows of any number of runs; this package exports them.
+PySpark is imported with the first one.
 
 `sweep` does the runs of `groupstorm sweep --master`, and writes them as one table.
 """

@@ -7,14 +7,13 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from groupstorm.figures import Figures
 from groupstorm.figures.by_group import WHOLE
-from groupstorm.pipeline.local import COMPLETE_MARK, analyze_locally, write_tables
 from groupstorm.pipeline.results import (
     TABLES,
     Analysis,
@@ -24,6 +23,8 @@ from groupstorm.pipeline.results import (
     RoundsByCause,
     SlowHandover,
 )
+from groupstorm.pipeline.table_files import COMPLETE_MARK, complete_tables
+from groupstorm.pipeline.trace_fold import Part, analyze_traces
 from groupstorm.problems import InputError, writing
 from groupstorm.trace.reader import trace_files
 
@@ -56,24 +57,25 @@ def analyze(request: Request, engine: Engine = Engine.AUTO, master: str | None =
     trace_bytes = weight(request.traces)
     if engine == Engine.AUTO:
         engine = Engine.SPARK if master is not None or trace_bytes > LOCAL_BYTES_MAX else Engine.LOCAL
-    if engine == Engine.LOCAL:
-        result, tables = analyze_locally(request)
+    with all_or_none(request.out, _TABLES) if request.out is not None else nullcontext() as folder:
+        if engine == Engine.LOCAL:
+            parts = [Part(run, trace) for run, trace in request.traces.items()]
+            result = analyze_traces(request, parts, folder)
+        else:
+            result = _on_spark(request, folder, trace_bytes, master)
         figures = _named_figures(request, result)
-        if request.out is not None:
-            with all_or_none(request.out, _TABLES) as folder:
-                write_tables(tables, figures, folder)
-        return _analysis(engine, request, result, figures)
+        if folder is not None:
+            complete_tables(figures, folder)
+    return _analysis(engine, request, result, figures)
+
+
+def _on_spark(request: Request, folder: Path | None, trace_bytes: int, master: str | None) -> EngineResult:
     from groupstorm.pipeline.session import LOCAL, spark_session
 
     with spark_session(trace_bytes, LOCAL if master is None else master) as spark:
-        from groupstorm.pipeline import spark as spark_engine
+        from groupstorm.pipeline.spark import analyze_on_spark
 
-        result, spark_tables = spark_engine.analyze_on_spark(spark, request)
-        figures = _named_figures(request, result)
-        if request.out is not None:
-            with all_or_none(request.out, _TABLES) as folder:
-                spark_engine.write_tables(spark, spark_tables, figures, folder)
-        return _analysis(engine, request, result, figures)
+        return analyze_on_spark(spark, request, folder)
 
 
 def weight(traces: Mapping[str, Path]) -> int:

@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from groupstorm.figures.by_group import WHOLE, Window
-from groupstorm.pipeline.local_tables import GroupFold
+from groupstorm.pipeline.group_tables import GroupFold
 from groupstorm.pipeline.results import TABLES, Key, figures_schema
 from groupstorm.problems import InputError
 from groupstorm.trace.parquet import batch_rows

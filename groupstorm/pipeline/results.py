@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -216,10 +217,14 @@ def why(handover: SlowHandover) -> str:
 Keys = Mapping[str, str]
 
 
-def arrow_table(name: str, rows: Iterable[Mapping[str, Any]], keys: Keys) -> pyarrow.Table:
-    """One of `TABLES`; ``rows`` have the ``keys``, too."""
+def arrow_table(name: str, rows: Sequence[Mapping[str, Any]], keys: Mapping[str, str]) -> pyarrow.Table:
+    """Rows of one of `TABLES`; in front of its columns those of the ``keys``, which have these values."""
     pyarrow = import_pyarrow()
-    return pyarrow.Table.from_pylist([*rows], _schema({**keys, **TABLES[name]}))
+    schema = _schema({**dict.fromkeys(keys, "string"), **TABLES[name]})
+    columns = [pyarrow.repeat(pyarrow.scalar(value, "string"), len(rows)) for value in keys.values()]
+    values = zip(*map(itemgetter(*TABLES[name]), rows), strict=True) if rows else ((),) * len(TABLES[name])
+    columns += map(pyarrow.array, values, schema.types[len(keys) :])
+    return pyarrow.Table.from_arrays(columns, schema=schema)
 
 
 def arrow_figures(rows: Iterable[tuple[Mapping[str, Any], Figures]], keys: Keys) -> pyarrow.Table:

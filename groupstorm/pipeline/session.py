@@ -10,10 +10,11 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import chdir, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from groupstorm.held_signals import stop_signals_held
 from groupstorm.pipeline.java import java_home
@@ -21,6 +22,8 @@ from groupstorm.problems import InputError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+T = TypeVar("T")
 
 #: A shuffle has at least so many tasks (more cost more than they bring on one machine), and as many as there
 #: are so many bytes of traces: what a task sorts fits into memory.
@@ -51,6 +54,8 @@ _CLUSTER = re.compile(r"spark://(?P<host>\[[0-9A-Fa-f:.]+\]|[^:/\[\],\s]+):(?P<p
 _CONNECT_TIMEOUT_S = 10.0
 
 _LOG_LINES_SHOWN = 3
+
+_POLL_SECONDS = 0.5
 
 _END_SECONDS = 10.0
 #: Spark's Python workers find this package where this process found it.
@@ -188,6 +193,44 @@ def _is_interruption(problem: BaseException) -> bool:
     while isinstance(found, Exception):
         found = found.__context__
     return found is not None
+
+
+#: Tasks for each core that Spark has, so that all cores are busy until the end.
+_TASKS_PER_CORE = 4
+
+
+def dealt_out(works: Sequence[T], cores: int, most_per_task: int | None = None) -> list[Sequence[T]]:
+    """The work of each task. Neighbours, which take equally long, are dealt out to different tasks.
+
+    ``most_per_task``: there are more tasks if one had more than that.
+    """
+    count = _TASKS_PER_CORE * cores
+    if most_per_task is not None:
+        count = max(count, -(-len(works) // most_per_task))
+    return [works[first::count] for first in range(min(count, len(works)))]
+
+
+def result_of(job: Callable[[], T], meanwhile: Callable[[], None] = lambda: None) -> T:
+    """Return what a job of Spark returns, or raise what it raises; ``meanwhile`` is called now and then.
+
+    It runs in a thread of its own: PySpark cleans up after an interrupted call, and waits for its answer.
+    """
+    thread = ThreadPoolExecutor(1)
+    try:
+        result = thread.submit(job)
+        while not result.done():
+            wait([result], timeout=_POLL_SECONDS)
+            meanwhile()
+        return result.result()
+    finally:
+        thread.shutdown(wait=False)
+
+
+@contextmanager
+def in_folder(current: Path) -> Iterator[None]:
+    """In a worker of Spark: work in the folder that the driver works in, where the worker has it."""
+    with chdir(current) if current.is_dir() else nullcontext():
+        yield
 
 
 def has_jvm(spark: SparkSession) -> bool:

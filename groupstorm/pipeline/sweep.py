@@ -9,13 +9,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from contextlib import chdir, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groupstorm.pipeline.results import figure_fields, figure_values
+from groupstorm.pipeline.session import dealt_out, in_folder, result_of
 from groupstorm.problems import ExpectedError, InputError, OutputError, writing
 from groupstorm.storms.runs.run import broken_invariants
 from groupstorm.storms.runs.sweep import Outcome, Sweep
@@ -93,15 +92,11 @@ def _one_type(name: str, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any
     return as_text, pyarrow.string()
 
 
-#: Tasks for each core that Spark has, so that all cores are busy until the end.
-TASKS_PER_CORE = 4
-#: More tasks than that if they would have more runs: workers that come late get some, too.
+#: There are more tasks if one had more runs than that: workers that come late get some, too.
 RUNS_PER_TASK_MAX = 100
 
 #: As often as Spark tries a task on a cluster.
 TASK_TRIES = 4
-
-_POLL_SECONDS = 0.5
 
 #: How an error of ours in a task ends the worker's traceback.
 _OURS = re.compile(r"groupstorm\.problems\.(InputError|OutputError): (.*)")
@@ -112,12 +107,6 @@ def repeating_tasks(master: str) -> str:
     return re.sub(r"^local\[([^,\]]+)\]$", rf"local[\1,{TASK_TRIES}]", master)
 
 
-def batches(orders: Sequence[Order], spark_cores: int) -> list[Sequence[Order]]:
-    """The runs of each task. Neighbours, which take equally long, are dealt out to different tasks."""
-    count = max(TASKS_PER_CORE * spark_cores, -(-len(orders) // RUNS_PER_TASK_MAX))
-    return [orders[first::count] for first in range(min(count, len(orders)))]
-
-
 def run_on_spark(
     spark: SparkSession, orders: Sequence[Order], store: SweepStore, progress: Callable[[int], None]
 ) -> None:
@@ -126,28 +115,21 @@ def run_on_spark(
     from pyspark.errors import PySparkException
 
     context = spark.sparkContext
-    parts = batches(orders, context.defaultParallelism)
+    parts = dealt_out(orders, context.defaultParallelism, RUNS_PER_TASK_MAX)
     work = partial(_run_batches, Path.cwd(), store.folder.absolute())
     job = context.parallelize(list(enumerate(parts)), len(parts)).mapPartitions(work)
-    # In a thread of its own: PySpark cleans up after an interrupted call, and waits for the call's answer.
-    thread = ThreadPoolExecutor(1)
-    try:
-        _wait_for(thread.submit(job.count), store, lambda done: progress(min(done, len(orders))))
-    except (Py4JJavaError, PySparkException) as failure:
-        raise task_problem(str(failure), store) from failure
-    finally:
-        thread.shutdown(wait=False)
-
-
-def _wait_for(job: Future[int], store: SweepStore, progress: Callable[[int], None]) -> None:
-    """Report how many runs the files have gained, until the job has ended; raises what it has raised."""
     before, done = store.count(), 0
-    while not job.done():
-        wait([job], timeout=_POLL_SECONDS)
+
+    def report() -> None:
+        nonlocal done
         known, done = done, store.count() - before
         if done > known:
-            progress(done)
-    job.result()
+            progress(min(done, len(orders)))
+
+    try:
+        result_of(job.count, report)
+    except (Py4JJavaError, PySparkException) as failure:
+        raise task_problem(str(failure), store) from failure
 
 
 def _run_batches(
@@ -158,7 +140,7 @@ def _run_batches(
     ``current``: the folder that names of files are relative to.
     """
     store = SweepStore(folder)
-    with chdir(current) if current.is_dir() else nullcontext():
+    with in_folder(current):
         for number, orders in numbered:
             yield run_batch(store, f"task-{number:05}", orders)
 

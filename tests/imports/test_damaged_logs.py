@@ -24,8 +24,8 @@ from groupstorm.imports.importing import Options, SourceKind, import_logs, kinds
 from groupstorm.imports.lines import Log, find_logs
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.times import MICRO, Instant
-from groupstorm.pipeline.local import analyze_locally
 from groupstorm.pipeline.results import Request
+from groupstorm.pipeline.trace_fold import Part, analyze_traces
 from groupstorm.problems import InputError
 from groupstorm.report.story import Selection, story
 from groupstorm.trace.reader import read_rows
@@ -160,8 +160,8 @@ def check(paths: Sequence[str], out: Path) -> None:
     assert [*story(rows, Selection(everything=True))]
     figures = figures_by_group(rows)
     assert figures
-    result, _ = analyze_locally(Request({out.name: out}))
-    assert {group: result.figures[out.name, group].to_json() for group in figures} == {
+    analyzed = analyze_traces(Request({out.name: out}), [Part(out.name, out)]).figures
+    assert {group: analyzed[out.name, group].to_json() for group in figures} == {
         group: one.to_json() for group, one in figures.items()
     }
     for one in explain(out):

@@ -1,14 +1,18 @@
-"""A comparison of both engines on one request."""
+"""Both engines on one request: their results, and every row of every table."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from groupstorm.pipeline.local import analyze_locally
-from groupstorm.pipeline.local_tables import all_rows
+import pytest
+
 from groupstorm.pipeline.results import TABLES, EngineResult, Request
+from groupstorm.pipeline.trace_fold import Part, analyze_traces, read_groups
+from groupstorm.trace.reader import read_entries
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,22 +21,28 @@ Tables = Mapping[str, list[tuple[Any, ...]]]
 
 
 def on_spark(spark: SparkSession, request: Request) -> tuple[EngineResult, Tables]:
+    """The rows of the tables are those of the files that the tasks have written."""
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs groupstorm[parquet]")
     from groupstorm.pipeline.spark import analyze_on_spark
 
-    result, tables = analyze_on_spark(spark, request)
-    rows = {
-        name: [tuple(row) for row in tables[name].select("run", "group", *columns).collect()]
-        for name, columns in TABLES.items()
-    }
+    with TemporaryDirectory() as folder:
+        result = analyze_on_spark(spark, request, Path(folder))
+        rows = {
+            name: [tuple(row.values()) for row in parquet.read_table(Path(folder, name)).to_pylist()]
+            for name in TABLES
+        }
     return result, rows
 
 
 def locally(request: Request) -> tuple[EngineResult, Tables]:
-    result, tables = analyze_locally(request)
-    rows = {
-        name: [tuple(row[column] for column in ("run", "group", *columns)) for row in all_rows(tables, name)]
-        for name, columns in TABLES.items()
-    }
+    """The rows of the tables are those of memory, in their order."""
+    result = analyze_traces(request, [Part(run, trace) for run, trace in request.traces.items()])
+    rows: dict[str, list[tuple[Any, ...]]] = {name: [] for name in TABLES}
+    for run, trace in request.traces.items():
+        content = read_groups(read_entries(trace), request.groups, request.window)
+        for group, tables in content.tables.items():
+            for name, columns in TABLES.items():
+                rows[name] += [(run, group, *(row[one] for one in columns)) for row in tables.rows(name)]
     return result, rows
 
 
@@ -53,5 +63,5 @@ def assert_the_engines_agree(spark: SparkSession, request: Request) -> None:
         on_spark_alone.subtract(local_tables[name])
         local_alone.subtract(spark_tables[name])
         assert (in_some_order(+on_spark_alone), in_some_order(+local_alone)) == ([], []), name
-    assert [tuple(row) for row in distributed.handovers] == [tuple(row) for row in local.handovers]
-    assert [tuple(row) for row in distributed.rounds] == [tuple(row) for row in local.rounds]
+    assert distributed.handovers == local.handovers
+    assert distributed.rounds == local.rounds

@@ -7,19 +7,18 @@ from typing import Any
 
 import pytest
 
-from groupstorm.pipeline.local import analyze_locally
-from groupstorm.pipeline.local_tables import all_rows
 from groupstorm.pipeline.read import find_traces
-from groupstorm.pipeline.results import Request
+from groupstorm.pipeline.trace_fold import read_groups
 from groupstorm.problems import InputError
+from groupstorm.trace.reader import read_entries
 from tests.figures.tracing import SECOND, Trace, coordinator_trace
 from tests.pipeline.traces import write_trace
 
 
 def tables_of(trace: Trace, folder: Path, table: str) -> list[dict[str, Any]]:
     write_trace(trace.rows, folder)
-    _, tables = analyze_locally(Request({"r": folder}))
-    return [dict(row) for row in all_rows(tables, table)]
+    content = read_groups(read_entries(folder))
+    return [row for tables in content.tables.values() for row in tables.rows(table)]
 
 
 def test_a_trace_that_ends_at_its_first_instant_is_one(tmp_path: Path) -> None:

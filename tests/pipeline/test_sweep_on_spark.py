@@ -14,8 +14,9 @@ from typing import TypeVar
 import pytest
 
 from groupstorm import __version__
+from groupstorm.pipeline.session import dealt_out
 from groupstorm.pipeline.sweep import (
-    batches,
+    RUNS_PER_TASK_MAX,
     repeating_tasks,
     run_batch,
     task_problem,
@@ -60,7 +61,7 @@ def store(tmp_path: Path) -> SweepStore:
 )
 def test_few_tasks_of_many_runs(runs: int, cores: int, sizes: list[int]) -> None:
     orders: list[Order] = plan(runs).orders[:runs]
-    found = batches(orders, cores)
+    found = dealt_out(orders, cores, RUNS_PER_TASK_MAX)
     assert [len(batch) for batch in found] == sizes
     assert {order.key for batch in found for order in batch} == {order.key for order in orders}
     assert found[0][:2] == [orders[0], *orders[len(found) : len(found) + 1]], (

@@ -1,0 +1,172 @@
+"""Traces -> figures, summaries and tables: all work of the local engine, and of a task on Spark.
+
+The rows of tables go on soon after they are complete, so that no more is held than what is open: intervals,
+gaps, the last event of each member.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, NamedTuple
+from zlib import crc32
+
+from groupstorm.figures import Figures
+from groupstorm.figures.by_group import WHOLE, Window
+from groupstorm.garbage import few_collections
+from groupstorm.pipeline.group_tables import GroupFold, GroupTables, TableRow
+from groupstorm.pipeline.results import TABLES, EngineResult, Key, Request
+from groupstorm.pipeline.summaries import SUMMED_UP, Summary
+from groupstorm.pipeline.table_files import TableFiles
+from groupstorm.problems import InputError
+from groupstorm.trace.reader import Row, read_entries
+from groupstorm.trace.rows import TraceEntry
+
+#: Rows of the trace after which the rows of tables that are complete go on.
+_ROWS_PER_BATCH = 4096
+
+
+class Part(NamedTuple):
+    """A trace, or with several ``parts`` some of its groups."""
+
+    run: str
+    trace: Path
+    part: int = 0
+    parts: int = 1
+
+    def includes(self, group: str) -> bool:
+        """Whether this group is in this part of the trace."""
+        return self.parts == 1 or crc32(group.encode()) % self.parts == self.part
+
+
+def analyze_traces(
+    request: Request, parts: Iterable[Part], folder: Path | None = None, number: int = 0
+) -> EngineResult:
+    """Read each trace once, one after the other, and write their tables into files with this ``number``.
+
+    ``folder``: for the tables; None: no tables. Raises InputError naming the place of a line that is not a
+    row, OutputError if a table cannot be written.
+    """
+    with few_collections(), TableFiles(folder, number) as files:
+        return put_together(request, [_analyze(request, part, files) for part in parts])
+
+
+def _analyze(request: Request, part: Part, files: TableFiles) -> EngineResult:
+    wanted, run = request.groups, part.run
+
+    def is_included(group: str) -> bool:
+        return part.includes(group) and (not wanted or group in wanted)
+
+    fold = TraceFold(is_included, request.window, TABLES if files.are_written else SUMMED_UP)
+    summaries: dict[str, Summary] = {}
+
+    def hand_on() -> None:
+        for group, table, rows in fold.take():
+            summaries.setdefault(group, Summary()).add(table, rows)
+            files.add(table, {"run": run, "group": group}, rows)
+
+    for number, (row, entry) in enumerate(read_entries(part.trace), start=1):
+        fold.add(row, entry)
+        if number % _ROWS_PER_BATCH == 0:
+            hand_on()
+    if not fold.groups:
+        raise InputError(f"{part.trace}: the trace has no rows")
+    figures = fold.finish()
+    hand_on()
+    handovers: list[Sequence[Any]] = []
+    rounds: list[Sequence[Any]] = []
+    for group, summary in summaries.items():
+        handovers += [(run, group, *row) for row in summary.slowest_handovers(request.slowest)]
+        rounds += [(run, group, *row) for row in summary.rounds_by_cause()]
+    of_run = {(run, group): one for group, one in figures.items()}
+    return EngineResult([(run, group) for group in fold.groups], of_run, handovers, rounds)
+
+
+def put_together(request: Request, results: Iterable[EngineResult]) -> EngineResult:
+    """The results of parts of the request as one."""
+    groups: set[Key] = set()
+    figures: dict[Key, Figures] = {}
+    handovers: list[Sequence[Any]] = []
+    rounds: list[Sequence[Any]] = []
+    for one in results:
+        groups.update(one.groups)
+        figures |= one.figures
+        handovers += one.handovers
+        rounds += one.rounds
+    place = {run: number for number, run in enumerate(request.traces)}
+    in_order = sorted(groups, key=lambda key: (place[key[0]], key[1]))
+    of_groups = {key: figures[key] for key in in_order if key in figures}
+    by_group = itemgetter(0, 1)
+    return EngineResult(in_order, of_groups, sorted(handovers, key=by_group), sorted(rounds, key=by_group))
+
+
+class TraceFold:
+    """Takes the rows of one trace, in their order, and folds those of each group that is included."""
+
+    def __init__(
+        self, includes: Callable[[str], bool], window: Window = WHOLE, tables: Collection[str] = TABLES
+    ) -> None:
+        self._includes = includes
+        self._window = window
+        self._tables = tables
+        #: None: a group that is not included.
+        self._folds: dict[str, GroupFold | None] = {}
+        self._in_window: set[str] = set()
+        self._now_us = 0
+
+    @property
+    def groups(self) -> list[str]:
+        """All groups of the trace so far, in the order of their names."""
+        return sorted(self._folds)
+
+    def add(self, row: Row, entry: TraceEntry | None) -> None:
+        """Take the next row; ``entry`` is its typed event, None if the event is not known."""
+        group, now_us = row["group"], row["time_us"]
+        self._now_us = now_us
+        if group not in self._folds:
+            included = self._includes(group)
+            self._folds[group] = GroupFold(self._window, self._tables) if included else None
+        fold = self._folds[group]
+        if fold is not None and self._window.holds(now_us):
+            self._in_window.add(group)
+            fold.add(row, entry)
+
+    def take(self) -> Iterator[tuple[str, str, list[TableRow]]]:
+        """The rows that are complete since the last call, by group and table."""
+        for group, fold in self._chosen():
+            for table, rows in fold.tables.take():
+                yield group, table, rows
+
+    def finish(self) -> dict[str, Figures]:
+        """The trace ends: complete the tables, and return the figures of each group."""
+        end_us = self._window.end(self._now_us)
+        return {group: fold.finish(end_us) for group, fold in self._chosen()}
+
+    def tables(self) -> dict[str, GroupTables]:
+        """The tables of each group."""
+        return {group: fold.tables for group, fold in self._chosen()}
+
+    def _chosen(self) -> list[tuple[str, GroupFold]]:
+        """The groups that are included and have rows in the window."""
+        folds = sorted(self._folds.items())
+        return [(group, fold) for group, fold in folds if fold is not None and group in self._in_window]
+
+
+class TraceContent(NamedTuple):
+    """A trace's content: all its groups, and figures and tables of those that were asked for and have rows
+    in the window. Groups stand in the order of their names."""
+
+    groups: Sequence[str]
+    figures: Mapping[str, Figures]
+    tables: Mapping[str, GroupTables]
+
+
+def read_groups(
+    entries: Iterable[tuple[Row, TraceEntry | None]], wanted: Sequence[str] = (), window: Window = WHOLE
+) -> TraceContent:
+    """Read the rows of one trace once, and keep its tables. ``wanted``: the groups that count; none: all."""
+    fold = TraceFold(lambda group: not wanted or group in wanted, window)
+    for row, entry in entries:
+        fold.add(row, entry)
+    return TraceContent(fold.groups, fold.finish(), fold.tables())
