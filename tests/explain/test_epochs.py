@@ -157,3 +157,23 @@ def test_epochs_alone_are_a_rebalance_each(tmp_path: Path) -> None:
         (300_000, 1, 0),
     ]
     assert history.is_consumer_group
+
+
+def test_without_rows_of_epochs_a_state_begins_a_rebalance_with_its_own_cause(tmp_path: Path) -> None:
+    """The row of the state gives the cause where no member came or went at that moment."""
+    rows = [
+        IMPORTED,
+        added(1, "a", "a-1"),
+        state(1, "Empty", "Stable", 2, "new-member"),
+        state(30, "Stable", "Assigning", 3, "topic-metadata-changed"),
+        state(31, "Assigning", "Stable", 3, "assigned"),
+        added(60, "b", "b-1"),
+        state(60, "Stable", "Reconciling", 4, "heartbeat"),
+        state(62, "Reconciling", "Stable", 4, "reconciled"),
+        {"s": 90, "event": "member_updated", "member": "a", "member_id": "a-1", "generation": 4},
+    ]
+    history = explained(trace_of(tmp_path, rows)).history
+    found = [
+        (one.begun_us // 1000, one.cause, one.culprit, one.lasted_us // 1000) for one in history.rebalances
+    ]
+    assert found == [(30_000, "topic-metadata-changed", "", 1_000), (60_000, "new-member", "b", 2_000)]
