@@ -152,6 +152,7 @@ COMPILED = (
     "storms/world/trace_buffer",
     "trace/kept_trace",
     "trace/parquet",
+    "trace/rows",
     "trace/writer",
     "turns",
 )

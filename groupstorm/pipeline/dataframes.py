@@ -11,7 +11,7 @@ member.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import reduce
 from operator import or_
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,7 @@ from pyspark.sql import functions as f
 
 from groupstorm.figures.by_group import WHOLE, Window
 from groupstorm.pipeline.group_tables import GroupFold
-from groupstorm.pipeline.results import TABLES, Key, figures_schema
+from groupstorm.pipeline.results import TABLES, Key, TableRow, figures_schema
 from groupstorm.problems import InputError
 from groupstorm.trace.parquet import batch_rows
 from groupstorm.trace.rows import read_row
@@ -87,8 +87,12 @@ def folded(rows: DataFrame, window: Window = WHOLE, ends: DataFrame | None = Non
 
 def table(found: DataFrame, name: str) -> DataFrame:
     """One of `TABLES`, or `FIGURES`, of what `folded` has found."""
-    columns = TABLES.get(name, (FIGURES, "problem"))
-    return found.where(f.col("table") == name).select(*GROUP, *columns)
+    return found.where(f.col("table") == name).select(*GROUP, *_columns(name))
+
+
+def _columns(table: str) -> Collection[str]:
+    """The columns of one of `TABLES`, or of `FIGURES`, behind those of the key."""
+    return TABLES.get(table, (FIGURES, "problem"))
 
 
 class _Group:
@@ -117,25 +121,25 @@ class _Group:
 
     def finish(self) -> Iterator[pyarrow.RecordBatch]:
         if self._problem is not None:
-            yield self._batch(FIGURES, [{"problem": self._problem}])
+            yield self._batch(FIGURES, [(None, self._problem)])
             return
         figures = self._fold.finish(self._end_us)
         yield from self.found()
-        yield self._batch(FIGURES, [{FIGURES: json.dumps(figures.to_json())}])
+        yield self._batch(FIGURES, [(json.dumps(figures.to_json()), None)])
 
-    def _batch(self, table: str, rows: list[dict[str, Any]]) -> pyarrow.RecordBatch:
+    def _batch(self, table: str, rows: Sequence[TableRow | tuple[str | None, ...]]) -> pyarrow.RecordBatch:
         """The rows of a table with the columns of all; those that it does not have are null."""
         import pyarrow
 
-        own = TABLES.get(table, {})
         constant = dict(zip((*GROUP, "table"), (*self.key, table), strict=True))
+        columns = dict(zip(_columns(table), zip(*rows, strict=True), strict=True))
         arrays = []
         for name, kind in _FOUND.items():
             type_ = pyarrow.type_for_alias(kind)
             if name in constant:
                 arrays.append(pyarrow.repeat(pyarrow.scalar(constant[name], type_), len(rows)))
-            elif name in own or table == FIGURES:
-                arrays.append(pyarrow.array([row.get(name) for row in rows], type_))
+            elif name in columns:
+                arrays.append(pyarrow.array(columns[name], type_))
             else:
                 arrays.append(pyarrow.nulls(len(rows), type_))
         return pyarrow.RecordBatch.from_arrays(arrays, [*_FOUND])

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, NamedTuple
 
 from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.figures.by_group import Window
 from groupstorm.history.gaps import ClosedGap, Handler
-from groupstorm.pipeline.results import ABSENCES, ENDS_ABSENCE, MEMBER_EVENTS, TABLES
+from groupstorm.pipeline.results import (
+    ABSENCES,
+    ENDS_ABSENCE,
+    MEMBER_EVENTS,
+    TABLES,
+    Handover,
+    Interval,
+    MemberEvent,
+    Round,
+    TableRow,
+)
 from groupstorm.trace.rows import TraceEntry
 
 Row = Mapping[str, Any]
-TableRow = dict[str, Any]
 
 
 PARTITIONS_DELETED = "partitions_deleted"
@@ -26,6 +36,33 @@ class _End(NamedTuple):
     cause: str | None
     generation: int | None
     callback_us: int
+
+
+class _OpenInterval(NamedTuple):
+    """The beginning of an interval; ``number`` says how it stands in its table."""
+
+    number: int
+    generation: int | None
+    from_seq: int
+    from_us: int
+    from_position: int | None
+
+
+@dataclass(slots=True)
+class _OpenRound:
+    """A round as far as rows have told it."""
+
+    number: int
+    prepared_seq: int
+    prepared_us: int
+    cause: str
+    generation: int | None = None
+    completing_seq: int | None = None
+    completing_us: int | None = None
+    protocol: str | None = None
+    members: int | None = None
+    stable_us: int | None = None
+    answered_us: int | None = None
 
 
 #: A gap that began with the first process of the group, or with the partition itself.
@@ -53,12 +90,12 @@ class GroupTables:
         self._row: Row | None = None
         self._end_us = 0
         #: Open intervals, with their numbers, by partition and member.
-        self._intervals: dict[tuple[str, str], tuple[int, TableRow]] = {}
+        self._intervals: dict[tuple[str, str], _OpenInterval] = {}
         self._begun = self._closed = 0
         self._ends: dict[str, _End] = {}
-        self._round: TableRow | None = None
+        self._round: _OpenRound | None = None
         self._rounds = 0
-        self._last_of_member: dict[str, TableRow] = {}
+        self._last_of_member: dict[str, MemberEvent] = {}
         #: What of `ABSENCES` is not so now, and since when.
         self._absent: set[str] = set()
         self._deleted_us: int | None = None
@@ -99,7 +136,7 @@ class GroupTables:
         """Open rounds and the last events of members last until the end."""
         self._close_round()
         for row in self._last_of_member.values():
-            self._emit("members", row["seq"], row["time_us"], row)
+            self._emit("members", row.seq, row.time_us, row)
 
     def rows(self, name: str) -> list[TableRow]:
         """The rows of a table that are complete: `TABLES` has their columns."""
@@ -120,16 +157,15 @@ class GroupTables:
     # -- members ---------------------------------------------------------------------------------
 
     def _add_member_event(self, row: Row) -> None:
-        found = {name: row.get(name) for name in ("member", "seq", "time_us")} | {"until_us": None}
-        found |= {name: row.get(name) for name in ("event", "cause", "error", "generation")}
-        partitions = row.get("partitions")
-        found["partitions"] = None if partitions is None else len(partitions)
-        found["duration_us"] = row.get("duration_us")
-        before = self._last_of_member.get(row["member"])
+        member, seq, now_us, partitions = row["member"], row["seq"], row["time_us"], row.get("partitions")
+        before = self._last_of_member.get(member)
         if before is not None:
-            before["until_us"] = row["time_us"]
-            self._emit("members", before["seq"], before["time_us"], before)
-        self._last_of_member[row["member"]] = found
+            self._emit("members", before.seq, before.time_us, before._replace(until_us=now_us))
+        count = None if partitions is None else len(partitions)
+        said = row["event"], row.get("cause"), row.get("error"), row.get("generation")
+        self._last_of_member[member] = MemberEvent(
+            member, seq, now_us, None, *said, count, row.get("duration_us")
+        )
 
     # -- rounds ----------------------------------------------------------------------------------
 
@@ -137,21 +173,22 @@ class GroupTables:
         event, state, now_us = row["event"], row.get("state"), row["time_us"]
         if event == "group_state_changed" and state == "PreparingRebalance":
             self._close_round()
-            names = ("generation", "completing_seq", "completing_us", "protocol", "members", "stable_us",
-                     "answered_us", "latency_us")  # fmt: skip
             self._rounds += 1
-            number = {"round": self._rounds, "prepared_seq": row["seq"], "prepared_us": now_us}
-            self._round = number | {"cause": row["cause"]} | dict.fromkeys(names)
+            self._round = _OpenRound(self._rounds, row["seq"], now_us, row["cause"])
         round_ = self._round
         if round_ is None:
             return
         if event == "group_state_changed" and state == "CompletingRebalance":
-            round_.update(generation=row.get("generation"), completing_seq=row["seq"], completing_us=now_us)
-            round_.update(protocol=row.get("protocol"), members=row.get("count"))
+            round_.generation, round_.completing_seq, round_.completing_us = (
+                row.get("generation"),
+                row["seq"],
+                now_us,
+            )
+            round_.protocol, round_.members = row.get("protocol"), row.get("count")
             self._end_generation(round_)
-        elif event == "group_state_changed" and state == "Stable" and round_["stable_us"] is None:
-            round_["stable_us"] = now_us
-        elif round_["completing_seq"] is None:
+        elif event == "group_state_changed" and state == "Stable" and round_.stable_us is None:
+            round_.stable_us = now_us
+        elif round_.completing_seq is None:
             return
         elif event == "member_replaced":
             self._replaced.add(row["member_id"])
@@ -159,15 +196,15 @@ class GroupTables:
             event == "sync_answered"
             and "error" not in row
             and row.get("generation") is not None
-            and row["generation"] == round_["generation"]
+            and row["generation"] == round_.generation
             and row["member_id"] not in self._replaced
         ):
             self._answered.setdefault(row["member_id"], now_us)
 
-    def _end_generation(self, round_: TableRow) -> None:
+    def _end_generation(self, round_: _OpenRound) -> None:
         """First answers count anew: imported traces may lack the PreparingRebalance of a generation."""
         if self._answered:
-            round_["answered_us"] = max(self._answered.values())
+            round_.answered_us = max(self._answered.values())
         self._answered.clear()
         self._replaced.clear()
 
@@ -176,9 +213,15 @@ class GroupTables:
         if round_ is None:
             return
         self._end_generation(round_)
-        if round_["stable_us"] is not None and round_["answered_us"] is not None:
-            round_["latency_us"] = round_["answered_us"] - round_["prepared_us"]
-        self._emit("rounds", round_["round"], round_["prepared_us"], round_)
+        latency_us = None
+        if round_.stable_us is not None and round_.answered_us is not None:
+            latency_us = round_.answered_us - round_.prepared_us
+        row = Round(
+            *(round_.number, round_.prepared_seq, round_.prepared_us, round_.cause, round_.generation),
+            *(round_.completing_seq, round_.completing_us, round_.protocol, round_.members),
+            *(round_.stable_us, round_.answered_us, latency_us),
+        )
+        self._emit("rounds", row.round, row.prepared_us, row)
 
     # -- ownership (`OwnershipListener`) ---------------------------------------------------------
 
@@ -192,11 +235,9 @@ class GroupTables:
         row = self._row
         assert row is not None
         self._begun += 1
-        self._intervals[partition, member] = self._begun, {
-            "partition": partition, "member": member, "generation": row.get("generation"),
-            "from_seq": row["seq"], "from_us": row["time_us"], "from_position": position,
-            "to_seq": None, "to_us": None, "to_position": None, "ended_by": None, "cause": None,
-        }  # fmt: skip
+        self._intervals[partition, member] = _OpenInterval(
+            self._begun, row.get("generation"), row["seq"], row["time_us"], position
+        )
 
     def interval_ended(self, partition: str, member: str, position: int | None) -> None:
         row = self._row
@@ -207,17 +248,19 @@ class GroupTables:
             self._ends[partition] = _End(event, cause, row.get("generation"), callback_us)
         if not self._has_intervals:
             return
-        number, interval = self._intervals.pop((partition, member))
+        begun = self._intervals.pop((partition, member))
         if row is None:
-            known = interval["from_position"] is not None
-            interval.update(to_us=self._end_us, to_position=position if known else None)
+            to_us, to_seq, ended_by, cause = self._end_us, None, None, None
+            position = None if begun.from_position is None else position
         else:
-            interval.update(
-                to_seq=row["seq"], to_us=row["time_us"], to_position=position, ended_by=event, cause=cause
-            )
+            to_us, to_seq, ended_by = row["time_us"], row["seq"], event
+        interval = Interval(
+            *(partition, member, begun.generation, begun.from_seq, begun.from_us, begun.from_position),
+            *(to_seq, to_us, position, ended_by, cause),
+        )
         # what ends as the window begins is no part of it, but for what begins then, too
-        last_us = interval["to_us"] if interval["to_us"] > self._window.from_us else interval["from_us"]
-        self._emit("intervals", number, last_us, interval)
+        last_us = to_us if to_us > self._window.from_us else begun.from_us
+        self._emit("intervals", begun.number, last_us, interval)
 
     def gap_closed(self, gap: ClosedGap) -> None:
         row, round_ = self._row, self._round
@@ -234,23 +277,13 @@ class GroupTables:
             paused_us = min(gap_us, max(0, end.callback_us - (from_us - since_us)))
             paused_us += min(gap_us - paused_us, taking_us)
         old, new = end.generation, None if row is None else row.get("generation")
-        handover = {
-            "partition": partition,
-            "from_us": from_us,
-            "to_us": now_us,
-            "gap_us": gap_us,
-            "paused_us": paused_us,
-            "old_owner": old_owner,
-            "new_owner": new_owner,
-            "old_generation": old,
-            "new_generation": new,
-            "generations": None if old is None or new is None else new - old,
-            "ended_by": end.event,
-            "cause": end.cause,
-            # the last round that was prepared before the gap was closed
-            "prepared_us": None if round_ is None else round_["prepared_us"],
-            "rebalance_cause": None if round_ is None else round_["cause"],
-        }
+        # the last round that was prepared before the gap was closed
+        prepared_us, rebalance_cause = (None, None) if round_ is None else (round_.prepared_us, round_.cause)
+        handover = Handover(
+            *(partition, from_us, now_us, gap_us, paused_us, old_owner, new_owner, old, new),
+            *(None if old is None or new is None else new - old, end.event, end.cause),
+            *(prepared_us, rebalance_cause),
+        )
         self._closed += 1
         self._emit("handovers", self._closed, now_us, handover)
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from groupstorm.figures import Figures
 from groupstorm.figures.by_group import WHOLE, Window
@@ -98,30 +97,84 @@ class Analysis:
     disagreements: Sequence[str]
 
 
+class Interval(NamedTuple):
+    """A row of ``intervals``: a time in which a member owned a partition without a break."""
+
+    partition: str
+    member: str
+    generation: int | None
+    from_seq: int
+    from_us: int
+    from_position: int | None
+    to_seq: int | None
+    to_us: int
+    to_position: int | None
+    ended_by: str | None
+    cause: str | None
+
+
+class Handover(NamedTuple):
+    """A row of ``handovers``: a gap between two owners of a partition, or before the first one."""
+
+    partition: str
+    from_us: int
+    to_us: int
+    gap_us: int
+    paused_us: int
+    old_owner: str | None
+    new_owner: str | None
+    old_generation: int | None
+    new_generation: int | None
+    generations: int | None
+    ended_by: str
+    cause: str | None
+    prepared_us: int | None
+    rebalance_cause: str | None
+
+
+class Round(NamedTuple):
+    """A row of ``rounds``: a rebalance from PreparingRebalance on."""
+
+    round: int
+    prepared_seq: int
+    prepared_us: int
+    cause: str
+    generation: int | None
+    completing_seq: int | None
+    completing_us: int | None
+    protocol: str | None
+    members: int | None
+    stable_us: int | None
+    answered_us: int | None
+    latency_us: int | None
+
+
+class MemberEvent(NamedTuple):
+    """A row of ``members``: an event, and until when the member stayed so."""
+
+    member: str
+    seq: int
+    time_us: int
+    until_us: int | None
+    event: str
+    cause: str | None
+    error: str | None
+    generation: int | None
+    partitions: int | None
+    duration_us: int | None
+
+
+TableRow = Interval | Handover | Round | MemberEvent
+
+_ROWS = {"intervals": Interval, "handovers": Handover, "rounds": Round, "members": MemberEvent}
+
 #: Table -> its columns with the types of Parquet. All begin with ``run`` and ``group``.
 TABLES: Mapping[str, Mapping[str, str]] = {
-    "intervals": {
-        "partition": "string", "member": "string", "generation": "int64", "from_seq": "int64",
-        "from_us": "int64", "from_position": "int64", "to_seq": "int64", "to_us": "int64",
-        "to_position": "int64", "ended_by": "string", "cause": "string",
-    },
-    "handovers": {
-        "partition": "string", "from_us": "int64", "to_us": "int64", "gap_us": "int64", "paused_us": "int64",
-        "old_owner": "string", "new_owner": "string", "old_generation": "int64", "new_generation": "int64",
-        "generations": "int64", "ended_by": "string", "cause": "string", "prepared_us": "int64",
-        "rebalance_cause": "string",
-    },
-    "rounds": {
-        "round": "int64", "prepared_seq": "int64", "prepared_us": "int64", "cause": "string",
-        "generation": "int64", "completing_seq": "int64", "completing_us": "int64", "protocol": "string",
-        "members": "int64", "stable_us": "int64", "answered_us": "int64", "latency_us": "int64",
-    },
-    "members": {
-        "member": "string", "seq": "int64", "time_us": "int64", "until_us": "int64", "event": "string",
-        "cause": "string", "error": "string", "generation": "int64", "partitions": "int64",
-        "duration_us": "int64",
-    },
-}  # fmt: skip
+    name: {
+        column: "string" if "str" in str(kind) else "int64" for column, kind in row.__annotations__.items()
+    }
+    for name, row in _ROWS.items()
+}
 
 #: Events that say whether a group exists and, of an import, whether it has members -> which of both. At other
 #: times its partitions need no owner.
@@ -217,12 +270,12 @@ def why(handover: SlowHandover) -> str:
 Keys = Mapping[str, str]
 
 
-def arrow_table(name: str, rows: Sequence[Mapping[str, Any]], keys: Mapping[str, str]) -> pyarrow.Table:
+def arrow_table(name: str, rows: Sequence[TableRow], keys: Mapping[str, str]) -> pyarrow.Table:
     """Rows of one of `TABLES`; in front of its columns those of the ``keys``, which have these values."""
     pyarrow = import_pyarrow()
     schema = _schema({**dict.fromkeys(keys, "string"), **TABLES[name]})
     columns = [pyarrow.repeat(pyarrow.scalar(value, "string"), len(rows)) for value in keys.values()]
-    values = zip(*map(itemgetter(*TABLES[name]), rows), strict=True) if rows else ((),) * len(TABLES[name])
+    values = zip(*rows, strict=True) if rows else ((),) * len(TABLES[name])
     columns += map(pyarrow.array, values, schema.types[len(keys) :])
     return pyarrow.Table.from_arrays(columns, schema=schema)
 

@@ -9,8 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from groupstorm.figures import Figures
-from groupstorm.pipeline.group_tables import TableRow
-from groupstorm.pipeline.results import TABLES, arrow_figures, arrow_table
+from groupstorm.pipeline.results import TABLES, TableRow, arrow_figures, arrow_table
 from groupstorm.problems import writing
 from groupstorm.trace.parquet import import_pyarrow
 

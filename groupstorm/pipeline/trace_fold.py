@@ -15,8 +15,8 @@ from zlib import crc32
 from groupstorm.figures import Figures
 from groupstorm.figures.by_group import WHOLE, Window
 from groupstorm.garbage import few_collections
-from groupstorm.pipeline.group_tables import GroupFold, GroupTables, TableRow
-from groupstorm.pipeline.results import TABLES, EngineResult, Key, Request
+from groupstorm.pipeline.group_tables import GroupFold, GroupTables
+from groupstorm.pipeline.results import TABLES, EngineResult, Key, Request, TableRow
 from groupstorm.pipeline.summaries import SUMMED_UP, Summary
 from groupstorm.pipeline.table_files import TableFiles
 from groupstorm.problems import InputError
@@ -63,7 +63,7 @@ def _analyze(request: Request, part: Part, files: TableFiles) -> EngineResult:
 
     def hand_on() -> None:
         for group, table, rows in fold.take():
-            summaries.setdefault(group, Summary()).add(table, rows)
+            summaries.setdefault(group, Summary()).add(rows)
             files.add(table, {"run": run, "group": group}, rows)
 
     for number, (row, entry) in enumerate(read_entries(part.trace), start=1):

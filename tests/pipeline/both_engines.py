@@ -41,8 +41,8 @@ def locally(request: Request) -> tuple[EngineResult, Tables]:
     for run, trace in request.traces.items():
         content = read_groups(read_entries(trace), request.groups, request.window)
         for group, tables in content.tables.items():
-            for name, columns in TABLES.items():
-                rows[name] += [(run, group, *(row[one] for one in columns)) for row in tables.rows(name)]
+            for name in TABLES:
+                rows[name] += [(run, group, *row) for row in tables.rows(name)]
     return result, rows
 
 

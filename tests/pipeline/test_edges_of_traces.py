@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from groupstorm.pipeline.read import find_traces
+from groupstorm.pipeline.results import TABLES
 from groupstorm.pipeline.trace_fold import read_groups
 from groupstorm.problems import InputError
 from groupstorm.trace.reader import read_entries
@@ -18,7 +19,8 @@ from tests.pipeline.traces import write_trace
 def tables_of(trace: Trace, folder: Path, table: str) -> list[dict[str, Any]]:
     write_trace(trace.rows, folder)
     content = read_groups(read_entries(folder))
-    return [row for tables in content.tables.values() for row in tables.rows(table)]
+    rows = [row for tables in content.tables.values() for row in tables.rows(table)]
+    return [dict(zip(TABLES[table], row, strict=True)) for row in rows]
 
 
 def test_a_trace_that_ends_at_its_first_instant_is_one(tmp_path: Path) -> None:

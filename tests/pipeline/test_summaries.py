@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from groupstorm.pipeline.analysis import Engine, all_or_none, analyze
-from groupstorm.pipeline.results import Request
+from groupstorm.pipeline.results import TABLES, Handover, Request
 from groupstorm.pipeline.trace_fold import read_groups
 from groupstorm.trace.reader import read_entries
 from tests.figures.synthetic_rows import TracedRow
@@ -34,7 +34,8 @@ def test_a_chosen_group_lasts_until_the_last_row_of_the_trace(tmp_path: Path) ->
         content = read_groups(read_entries(run), groups)
         assert content.figures["g"].unowned_partition_seconds == 20
         [gap] = content.tables["g"].rows("handovers")
-        assert (gap["from_us"], gap["to_us"], gap["new_owner"]) == (10 * S, 30 * S, None)
+        assert isinstance(gap, Handover)
+        assert (gap.from_us, gap.to_us, gap.new_owner) == (10 * S, 30 * S, None)
 
 
 def test_the_times_of_a_round_are_those_of_its_states_and_first_answers(tmp_path: Path) -> None:
@@ -55,7 +56,9 @@ def test_the_times_of_a_round_are_those_of_its_states_and_first_answers(tmp_path
     trace.sync(26, "a", 1, "t-0")  # of an older generation
     trace.end(30)
     content = read_groups(read_entries(written(trace.rows, tmp_path / "run")))
-    first, second = content.tables["g"].rows("rounds")
+    first, second = (
+        dict(zip(TABLES["rounds"], row, strict=True)) for row in content.tables["g"].rows("rounds")
+    )
     assert [first[name] for name in ("prepared_us", "completing_us", "stable_us", "answered_us")] == [
         1 * S, 4 * S, 8 * S, 11 * S,
     ]  # fmt: skip
