@@ -69,7 +69,7 @@ class RoundsByCause:
 
 @dataclass(frozen=True, slots=True)
 class EngineResult:
-    """An engine's result; ``groups`` are all of the traces, in the order of their names within a run.
+    """An engine's result; ``groups`` are all of the traces.
 
     Rows of ``handovers`` and ``rounds`` begin with run and group, and go on as `SlowHandover` and
     `RoundsByCause` do.

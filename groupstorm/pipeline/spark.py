@@ -36,7 +36,7 @@ def analyze_on_spark(spark: SparkSession, request: Request, folder: Path | None 
     problems = [one for one in found if isinstance(one, ExpectedError)]
     if problems:
         raise problems[0]
-    return put_together(request, found)
+    return put_together(found)
 
 
 def _work(

@@ -49,7 +49,7 @@ def analyze_traces(
     row, OutputError if a table cannot be written.
     """
     with few_collections(), TableFiles(folder, number) as files:
-        return put_together(request, [_analyze(request, part, files) for part in parts])
+        return put_together(_analyze(request, part, files) for part in parts)
 
 
 def _analyze(request: Request, part: Part, files: TableFiles) -> EngineResult:
@@ -83,8 +83,8 @@ def _analyze(request: Request, part: Part, files: TableFiles) -> EngineResult:
     return EngineResult([(run, group) for group in fold.groups], of_run, handovers, rounds)
 
 
-def put_together(request: Request, results: Iterable[EngineResult]) -> EngineResult:
-    """The results of parts of the request as one."""
+def put_together(results: Iterable[EngineResult]) -> EngineResult:
+    """The results of some traces, or parts of them, as one: all that it lists is in the order of runs."""
     groups: set[Key] = set()
     figures: dict[Key, Figures] = {}
     handovers: list[Sequence[Any]] = []
@@ -94,11 +94,10 @@ def put_together(request: Request, results: Iterable[EngineResult]) -> EngineRes
         figures |= one.figures
         handovers += one.handovers
         rounds += one.rounds
-    place = {run: number for number, run in enumerate(request.traces)}
-    in_order = sorted(groups, key=lambda key: (place[key[0]], key[1]))
-    of_groups = {key: figures[key] for key in in_order if key in figures}
     by_group = itemgetter(0, 1)
-    return EngineResult(in_order, of_groups, sorted(handovers, key=by_group), sorted(rounds, key=by_group))
+    return EngineResult(
+        sorted(groups), figures, sorted(handovers, key=by_group), sorted(rounds, key=by_group)
+    )
 
 
 class TraceFold:

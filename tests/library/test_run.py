@@ -84,6 +84,19 @@ def test_tables_are_those_of_analyze(result: RunResult, written: Path, tmp_path:
     assert result.to_arrow("figures") == figures.drop_columns(["run"])
 
 
+@pytest.mark.slow
+def test_tables_of_a_long_trace_are_complete(tmp_path: Path) -> None:
+    """An analysis hands rows of tables on while it reads: of a trace of 20,000 rows, several times."""
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pip install 'groupstorm[parquet]'")
+    result = groupstorm.run("rolling-deploy", settings={"members": 35, "partitions": 70})
+    assert sum(1 for _ in result.rows) > 15_000
+    analyze(Request({"run": result.save(tmp_path / "run")}, out=tmp_path / "tables"), Engine.LOCAL)
+    for name in TABLES:
+        order = [(column, "ascending") for column in TABLES[name]]
+        found = parquet.read_table(tmp_path / "tables" / name).drop_columns(["run"])
+        assert result.to_arrow(cast(TableName, name)).sort_by(order) == found.sort_by(order)
+
+
 def test_pandas_keeps_whole_numbers_and_maps(result: RunResult) -> None:
     pytest.importorskip("pandas", reason="pip install 'groupstorm[pandas]'")
     rows = result.to_pandas()
