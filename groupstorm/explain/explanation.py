@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from groupstorm.explain.advice import advice_for, presets_for
 from groupstorm.explain.findings import Finding, find
@@ -16,7 +16,7 @@ from groupstorm.explain.recorder import Recorder
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.by_group import WHOLE, Window
 from groupstorm.history.figures_from import figures_from_us
-from groupstorm.history.gaps import ClosedGap
+from groupstorm.history.gaps import ClosedGap, Handler
 from groupstorm.history.percentiles import nearest_rank
 from groupstorm.history.reasons import GapReasons, Reason, Reasons
 from groupstorm.history.rebalances import Absence, Rebalance, Row
@@ -37,14 +37,25 @@ TIMES: Final = 2
 MORE: Final = 2
 
 
-class Reader(Protocol):
-    """Reads the rows of one group beside the explanation, in the same pass."""
+class Reader:
+    """Reads the rows of one group beside the explanation, in the same pass, and hears what they mean: an
+    `OwnershipListener`."""
+
+    @property
+    def handlers(self) -> Mapping[type, Handler]:
+        return {}
 
     def add(self, row: Row, event: TracedEvent, figures: FiguresAccumulator) -> None:
         """Take the next row, and its event; ``figures`` have taken those before it."""
 
-    def close_gap(self, gap: ClosedGap) -> None:
-        """Take a time without an owner when it is over."""
+    def interval_begun(self, partition: str, member: str, position: int | None) -> None:
+        pass
+
+    def interval_ended(self, partition: str, member: str, position: int | None) -> None:
+        pass
+
+    def gap_closed(self, gap: ClosedGap) -> None:
+        pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +78,8 @@ class _Group:
 
     def __init__(self, group: str, from_us: int, first_us: int, reader: Reader | None) -> None:
         self.reasons = GapReasons(from_us)
-        closed = None if reader is None else reader.close_gap
-        self.recorder = Recorder(group, from_us, first_us, closed, self.reasons)
+        beside = () if reader is None else (reader,)
+        self.recorder = Recorder(group, from_us, first_us, (self.reasons, *beside))
         self.reader = reader
         self.one_member = OneMember()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from groupstorm.explain.epochs import Epochs
@@ -11,7 +11,7 @@ from groupstorm.explain.incidents import Refusals, incident_of
 from groupstorm.explain.stuck_records import StuckRecords, Uncommitted
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.totals import Totals
-from groupstorm.history.gaps import ClosedGap, GapListener, OwnershipListener
+from groupstorm.history.gaps import ClosedGap, Handler, OwnershipListener
 from groupstorm.history.reasons import SLOW_US
 from groupstorm.history.rebalances import (
     Absence,
@@ -43,7 +43,7 @@ class Recorder:
     """Takes the rows of one group, in their order; `finish` gives the history and the sums of its figures.
 
     ``from_us``: rebalances, changes, incidents and ``figures`` count from then on. ``first_us``: of the
-    group's first row. The listeners are those of the figures.
+    group's first row. ``listeners``: hear what the figures make of each row, but only of gaps that count.
     """
 
     def __init__(
@@ -51,12 +51,11 @@ class Recorder:
         group: str,
         from_us: int,
         first_us: int,
-        gap_listener: GapListener | None = None,
-        listener: OwnershipListener | None = None,
+        listeners: Sequence[OwnershipListener] = (),
     ) -> None:
         self._history = History(group, from_us, first_us=first_us)
-        self._gap_listener = gap_listener
-        self.figures = FiguresAccumulator(from_us, self._close_gap, listener)
+        self._listeners = listeners
+        self.figures = FiguresAccumulator(from_us, self)
         self._epochs = Epochs(self._history)
         self._stuck = StuckRecords()
         self._refusals = Refusals()
@@ -128,13 +127,26 @@ class Recorder:
             history.add_incident(kind, Incident(now_us, name, row))
         self.figures.add(*entry)
 
-    def _close_gap(self, gap: ClosedGap) -> None:
-        """A time without an owner is over: it belongs to the rebalance that ended it, if one was under
-        way."""
-        if self._gap_listener is not None:
-            self._gap_listener(gap)
-        if gap.to_us > self._history.from_us:
+    # -- owners (`OwnershipListener`) --------------------------------------------------------------
+
+    @property
+    def handlers(self) -> Mapping[type, Handler]:
+        return {kind: handler for one in self._listeners for kind, handler in one.handlers.items()}
+
+    def interval_begun(self, partition: str, member: str, position: int | None) -> None:
+        for one in self._listeners:
+            one.interval_begun(partition, member, position)
+
+    def interval_ended(self, partition: str, member: str, position: int | None) -> None:
+        for one in self._listeners:
+            one.interval_ended(partition, member, position)
+
+    def gap_closed(self, gap: ClosedGap) -> None:
+        """A gap belongs to the rebalance that ended it, if one was under way."""
+        if gap.gap_us and gap.to_us > self._history.from_us:
             (self._rebalance_of(gap) or self._absence_of(gap)).add_gap(gap)
+            for one in self._listeners:
+                one.gap_closed(gap)
 
     def _rebalance_of(self, gap: ClosedGap) -> Rebalance | None:
         if self._epochs.is_counting:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from groupstorm.history.causes import Origins
-from groupstorm.history.gaps import GapListener, OwnershipListener
+from groupstorm.history.gaps import OwnershipListener
 from groupstorm.history.ownership import Ownership
 from groupstorm.history.rounds import Progress, Rounds
 from groupstorm.history.settling import Moves, Settling
@@ -61,12 +61,10 @@ class Existence:
 class GroupSums:
     """The parts that add up, each for some figures. All calls come in the order of time."""
 
-    def __init__(
-        self, gap_listener: GapListener | None = None, listener: OwnershipListener | None = None
-    ) -> None:
+    def __init__(self, listener: OwnershipListener | None = None) -> None:
         self.rounds = Rounds()
         self.settling = Settling()
-        self.ownership = Ownership(gap_listener, listener)
+        self.ownership = Ownership(listener)
         self.existence = Existence(self.ownership)
         self.moves = Moves()
         self.origins = Origins()

@@ -149,7 +149,7 @@ FIELDS: Final[Mapping[type, Mapping[str, Any]]] = {
     },
 }  # fmt: skip
 #: Attributes that hold methods of the parts: a new part has its own.
-OF_CONSTRUCTOR: Final = frozenset({"_handlers", "handlers", "_of_listener", "_gap_listener", "_listener"})
+OF_CONSTRUCTOR: Final = frozenset({"_handlers", "handlers", "_of_listener", "_listener", "_listeners"})
 #: No state has larger numbers: an age, or a position times a rate, needs half the bits. A float holds them.
 _INT_LIMIT: Final = 2**256
 

@@ -15,8 +15,10 @@ from itertools import count
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, cast
 
+from groupstorm.explain.explanation import Reader
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.by_group import Window
+from groupstorm.history.figures_from import figures_from_us
 from groupstorm.history.gaps import ClosedGap
 from groupstorm.imports.timeline.members import name_before_uuid
 from groupstorm.problems import InputError, writing
@@ -222,8 +224,9 @@ def write_perfetto(trace: Path, out: Path, groups: frozenset[str], window: Windo
             if entry is None or not window.holds(now_us) or (groups and group not in groups):
                 continue
             if group not in found:
-                found[group] = _Group(Process(len(found) + 1, f"group {group}", emit), flows, window.from_us)
-            found[group].add(row, entry)
+                process = Process(len(found) + 1, f"group {group}", emit)
+                found[group] = _Group(process, flows, window.from_us, figures_from_us(entry[2]) or 0)
+            found[group].take(row, entry)
         if now_us < 0:
             raise InputError(f"{trace}: the trace has no rows")
         for group in sorted(groups):
@@ -233,15 +236,16 @@ def write_perfetto(trace: Path, out: Path, groups: frozenset[str], window: Windo
     return written
 
 
-class _Group:
+class _Group(Reader):
     """Writes the lanes of one group from ``from_us`` on; the rows before say who owned what until then."""
 
-    def __init__(self, process: Process, flows: Iterator[int], from_us: int) -> None:
+    def __init__(self, process: Process, flows: Iterator[int], from_us: int, flows_from_us: int) -> None:
         self._process = process
         self._flows = flows
         self._from_us = from_us
+        self._flows_from_us = flows_from_us
         self._lanes = GroupLanes()
-        self._figures = FiguresAccumulator(gap_listener=self._gap_closed)
+        self._figures = FiguresAccumulator(listener=self)
         self._gaps: list[ClosedGap] = []
         self._rounds = process.thread("rounds")
         self._scenario: Thread | None = None
@@ -254,7 +258,7 @@ class _Group:
         self._open: tuple[Slice, ...] = ()
         self._name = ""
 
-    def add(self, row: Row, entry: TraceEntry) -> None:
+    def take(self, row: Row, entry: TraceEntry) -> None:
         """Take the next row."""
         now_us = row["time_us"]
         if not self._is_written and now_us >= self._from_us:
@@ -359,8 +363,9 @@ class _Group:
             if unowned is not None:
                 self._process.counter(UNOWNED, unowned, max(self._now_us, self._from_us))
 
-    def _gap_closed(self, gap: ClosedGap) -> None:
-        self._gaps.append(gap)
+    def gap_closed(self, gap: ClosedGap) -> None:
+        if gap.gap_us and gap.to_us > self._flows_from_us:
+            self._gaps.append(gap)
 
     def _show_flows(self, now_us: int) -> None:
         """A flow from each old owner to the new one, however many partitions it hands over at once."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Generic, NamedTuple, TypeVar
 
-from groupstorm.explain.explanation import Explanation
+from groupstorm.explain.explanation import Explanation, Reader
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.history.gaps import ClosedGap
 from groupstorm.report.lanes.members import Activity, GroupLanes, Member, Row
@@ -52,8 +52,8 @@ class Track(Generic[T]):
         yield value, max(0, to_us - begun_us)
 
 
-class Recording:
-    """Takes the rows of one group beside its explanation (`groupstorm.explain.explanation.Reader`).
+class Recording(Reader):
+    """Takes the rows of one group beside its explanation.
 
     ``state``: the group's; "" if it does not exist, None if that is not known. ``unowned``: how many
     partitions have no owner; None if that is not counted, -1 if it is not known.
@@ -92,7 +92,7 @@ class Recording:
         unowned = None if self._figures is None else self._figures.unowned_partitions()
         self.unowned.set(unowned if self.lanes.knows_owners or unowned is None else -1, self._now_us)
 
-    def close_gap(self, gap: ClosedGap) -> None:
+    def gap_closed(self, gap: ClosedGap) -> None:
         """A time without an owner is over."""
         if gap.old_owner is not None:
             before_us = self.left_unowned_us.get(gap.old_owner, 0)

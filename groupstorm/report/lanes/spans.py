@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from groupstorm.explain.explanation import Reader
 from groupstorm.explain.history import History
 from groupstorm.figures.accumulator import FiguresAccumulator
-from groupstorm.history.gaps import ClosedGap
 from groupstorm.history.rebalances import Rebalance, Round
 from groupstorm.report.lanes.members import GroupLanes, Member, Row
 from groupstorm.trace.rows import TracedEvent
@@ -65,8 +65,8 @@ class Join:
         return any(part.name == "sync" for part in self.parts)
 
 
-class Joins:
-    """Takes the rows of one group beside its explanation (`groupstorm.explain.explanation.Reader`).
+class Joins(Reader):
+    """Takes the rows of one group beside its explanation.
 
     ``all``: the joins that the coordinator had, in the order in which it had them.
     """
@@ -78,7 +78,7 @@ class Joins:
         self._assigned: dict[Member, frozenset[str]] = {}
         self._now_us = 0
 
-    def add(self, row: Row, event: TracedEvent, figures: FiguresAccumulator) -> None:  # as a `Reader`
+    def add(self, row: Row, event: TracedEvent, figures: FiguresAccumulator) -> None:
         """Take the next row."""
         self._now_us = row["time_us"]
         self.lanes.add(row, event)
@@ -93,9 +93,6 @@ class Joins:
             self._member_row(member, row)
         else:
             self._coordinator_row(member, row)
-
-    def close_gap(self, gap: ClosedGap) -> None:
-        """Times without an owner change no join."""
 
     def finish(self) -> None:
         """The trace ends."""

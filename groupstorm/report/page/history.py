@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from heapq import heappush, heappushpop
 from typing import Any, Final, NamedTuple
 
+from groupstorm.explain.explanation import Reader
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.history.gaps import ClosedGap
 from groupstorm.history.unknown import OWNERSHIP
@@ -57,8 +58,8 @@ class ScenarioStep(NamedTuple):
     detail: str
 
 
-class GroupHistory:
-    """Reads beside an explanation (`explain.explanation.Reader`). It counts from ``from_us`` on."""
+class GroupHistory(Reader):
+    """Reads beside an explanation. It counts from ``from_us`` on."""
 
     def __init__(self, from_us: int) -> None:
         self.from_us = from_us
@@ -99,7 +100,7 @@ class GroupHistory:
         """Whether the rows of members say who owned what."""
         return self._lanes.by_members
 
-    def close_gap(self, gap: ClosedGap) -> None:
+    def gap_closed(self, gap: ClosedGap) -> None:
         """Keep the gap if it is among the longest."""
         self._closed += 1
         one = gap.gap_us, self._closed, gap
