@@ -23,7 +23,7 @@ from groupstorm.history.rebalances import Absence, Rebalance, Row
 from groupstorm.imports.output import writers_of_logs
 from groupstorm.problems import InputError
 from groupstorm.trace.reader import read_entries
-from groupstorm.trace.rows import TracedEvent, TraceEntry
+from groupstorm.trace.rows import TraceEntry
 from groupstorm.wording import counted, listed, seconds, some
 
 _MINUTE_US: Final = 60_000_000
@@ -45,8 +45,11 @@ class Reader:
     def handlers(self) -> Mapping[type, Handler]:
         return {}
 
-    def add(self, row: Row, event: TracedEvent, figures: FiguresAccumulator) -> None:
-        """Take the next row, and its event; ``figures`` have taken those before it."""
+    def before(self, row: Row, figures: FiguresAccumulator) -> None:
+        """A row comes; ``figures`` have taken those before it."""
+
+    def add(self, row: Row, figures: FiguresAccumulator) -> None:
+        """Take the row, which ``figures`` have taken, too."""
 
     def interval_begun(self, partition: str, member: str, position: int | None) -> None:
         pass
@@ -84,9 +87,12 @@ class _Group:
         self.one_member = OneMember()
 
     def add(self, row: Row, entry: TraceEntry) -> None:
+        figures = self.recorder.figures
         if self.reader is not None:
-            self.reader.add(row, entry[2], self.recorder.figures)
+            self.reader.before(row, figures)
         self.recorder.add(row, entry)
+        if self.reader is not None:
+            self.reader.add(row, figures)
         self.one_member.add(row)
 
     def explanation(self, end_us: int, writers: Mapping[str, str]) -> Explanation:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from groupstorm.figures.table import Figures
 from groupstorm.figures.totals import Totals, totals_of
+from groupstorm.history.coordinator_view import CoordinatorView
 from groupstorm.history.figures_from import figures_from_us
 from groupstorm.history.gaps import OwnershipListener
 from groupstorm.history.group_sums import GroupSums
@@ -102,6 +103,11 @@ class FiguresAccumulator:
         lag = self._lag()
         return None if lag is None else lag.oldest_now_us(now_us, partitions)
 
+    @property
+    def view(self) -> CoordinatorView | None:
+        """Names members if the rows of the coordinator say who owns what; None if those of members do."""
+        return self._sums.settling.view
+
     def has_revoked(self, member_id: str) -> bool:
         """Whether the member has given partitions up since its last SyncGroup answer: if it joins again, that
         is the second half of a cooperative rebalance (KIP-429)."""
@@ -111,6 +117,11 @@ class FiguresAccumulator:
     def owned_from_us(self) -> int | None:
         """From when on partitions have to have owners; None if no row says so yet."""
         return self._sums.ownership.begun_us
+
+    def owners(self, partition: str) -> list[str] | None:
+        """The members that own a partition, the first one first; None if there is no such partition."""
+        found = self._sums.ownership.partitions.get(partition)
+        return None if found is None else [owner.member for owner in found.owners]
 
     def unowned_partitions(self) -> int | None:
         """Count partitions without an owner after the last row; None if the time without an owner does not
