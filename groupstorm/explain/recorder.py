@@ -74,7 +74,6 @@ class Recorder:
         self._last_removed: Row | None = None
         #: A member's own row that it leaves, as it did not poll in time: no round has begun since.
         self._left: Row | None = None
-        self._gone_us: int | None = None
         #: The client library of all members of a storm; "" if it has several.
         self._library = ""
         self._handlers: Mapping[str, Callable[[Row], None]] = {
@@ -82,7 +81,6 @@ class Recorder:
             "group_imported": self._imported,
             "evidence_missing": self._missing,
             "members_gone": self._members_gone,
-            "members_back": self._members_back,
             "work_assigned": self._work_assigned,
             "member_configured": self._configured,
             "group_state_changed": self._state_changed,
@@ -181,7 +179,7 @@ class Recorder:
                 self.members.forget(change)
         history.changes = kept
         history.rebalances = history.rebalances[-1:]
-        history.absences, history.slow_revocations, history.without_members = [], [], []
+        history.absences, history.slow_revocations = [], []
         history.incidents, history.uncommitted = {}, Uncommitted()
         self._refusals.forget()
         history.generations_hidden = 0
@@ -203,8 +201,7 @@ class Recorder:
         history.work.finish(end_us)
         history.uncommitted.finish()
         history.to_us = end_us
-        if self._gone_us is not None and self._gone_us < end_us:
-            history.without_members.append((max(self._gone_us, history.from_us), end_us))
+        history.without_members = [one for one in totals.without_members if one[1] > history.from_us]
         history.rebalances = [
             one for one in history.rebalances if one.begun_us >= history.from_us or one.unowned_us
         ]
@@ -235,19 +232,12 @@ class Recorder:
         known.update({name: str(value) for name, value in json_object(row["detail"]).items()})
 
     def _members_gone(self, row: Row) -> None:
-        self._gone_us = row["time_us"]
         self._history.work.finish(row["time_us"])
 
     def _work_assigned(self, row: Row) -> None:
         name = self.members.name(row)
         delay_ms = self._history.settings.number("scheduled.rebalance.max.delay.ms", name)
         self._history.work.assigned(row, name, None if delay_ms is None else 1000 * delay_ms)
-
-    def _members_back(self, row: Row) -> None:
-        if self._gone_us is not None and row["time_us"] > self._history.from_us:
-            from_us = max(self._gone_us, self._history.from_us)
-            self._history.without_members.append((from_us, row["time_us"]))
-        self._gone_us = None
 
     # -- rounds ------------------------------------------------------------------------------------
 

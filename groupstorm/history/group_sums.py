@@ -23,7 +23,8 @@ class Existence:
         self._ownership = ownership
         self._exists = self._has_members = True
         self._gone_us = 0
-        self._without_members_us = 0
+        #: Times without members that are over.
+        self._absences: list[tuple[int, int]] = []
 
     def deleted(self, now_us: int, _event: object) -> None:
         """The group was deleted, or its coordinator has ended."""
@@ -45,17 +46,18 @@ class Existence:
         if self._has_members:
             return
         self._has_members = True
-        self._without_members_us += now_us - self._gone_us
+        self._absences.append((self._gone_us, now_us))
         if self._exists:
             self._ownership.group_created(now_us)
 
     def begin_window(self, from_us: int) -> None:
         """Time without members counts from ``from_us`` on."""
-        self._without_members_us, self._gone_us = 0, from_us
+        self._absences, self._gone_us = [], from_us
 
-    def without_members_us(self, end_us: int) -> int:
-        """Return the time in which the group had no members, if the trace ends at ``end_us``."""
-        return self._without_members_us + (0 if self._has_members else end_us - self._gone_us)
+    def without_members(self, end_us: int) -> list[tuple[int, int]]:
+        """The times in which the group had no members, if the trace ends at ``end_us``."""
+        last = [] if self._has_members or self._gone_us >= end_us else [(self._gone_us, end_us)]
+        return [*self._absences, *last]
 
 
 class GroupSums:

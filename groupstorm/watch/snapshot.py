@@ -55,7 +55,7 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
     Recorder: {
         "_revoking": _Rows, "_round": Round | None,
         "_absences": dict[tuple[str, int], Absence], "_last_removed": Row | None, "_left": Row | None,
-        "_gone_us": _Time, "_given_us": dict[str, int], "_generation": _Time,
+        "_given_us": dict[str, int], "_generation": _Time,
     },
     Memberships: {"_names": _Texts, "_clients": _Texts, "_alive": _Rows},
     Epochs: {
@@ -91,7 +91,7 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
         "touched": set[Partition], "records": RecordSums | None, "lag": LagCurve | None,
         "_nobody_from_us": _Time, "_gone": dict[str, Partition], "_deleted_us": _Time,
     },
-    Existence: {},
+    Existence: {"_absences": list[tuple[int, int]]},
     Moves: {
         "moves": _Time, "lower_bound": _Time, "imbalance_max": _Time, "imbalance_rate_max": _Time,
         "idle_members_max": _Time, "_last": tuple[_Time, _Time, int], "_owners": _Texts,
