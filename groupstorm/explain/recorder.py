@@ -116,7 +116,7 @@ class Recorder:
         name = self.members.name(row)
         is_repeated = self._refusals.add(row, name)
         self._epochs.add(row, name)
-        self._stuck.add(row)
+        self._stuck.add(row, self.figures)
         self.members.see_alive(row)
         kind = None if is_repeated else incident_of(row)
         if row["source"] != "world" and (kind not in COORDINATOR_KINDS or kind == "loaded"):

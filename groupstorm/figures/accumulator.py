@@ -98,6 +98,10 @@ class FiguresAccumulator:
         lag = self._lag()
         return None if lag is None else lag.recent_peak(now_us) / NANO
 
+    def has_records(self, partition: str) -> bool:
+        """Whether records arrive in the partition."""
+        return self._sums.ownership.model.log(partition).rate > 0
+
     def oldest_record_us(self, now_us: int, partitions: Iterable[str] | None = None) -> int | None:
         """Return the time that the oldest record has waited, of all partitions or of these alone."""
         lag = self._lag()

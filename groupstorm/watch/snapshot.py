@@ -64,7 +64,7 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
     },
     Refusals: {"found": list[Refusal], "_open": dict[str, dict[tuple[str, bool], Refusal]]},
     StuckRecords: {
-        "_begun": _Stuck, "_standing": _Stuck, "_worst": _Stuck, "_longest": _Stuck, "_rates": dict[str, int],
+        "_begun": _Stuck, "_standing": _Stuck, "_worst": _Stuck, "_longest": _Stuck,
     },
     Work: {
         "gaps": list[WorkGap], "delays": list[Row], "_of": dict[str, frozenset[str]],
