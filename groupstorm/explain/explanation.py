@@ -79,20 +79,16 @@ class Explanation:
 class _Group:
     """The readers of one group's rows."""
 
-    def __init__(self, group: str, from_us: int, first_us: int, reader: Reader | None) -> None:
+    def __init__(self, group: str, from_us: int, first_us: int, reader: Reader) -> None:
         self.reasons = GapReasons(from_us)
-        beside = () if reader is None else (reader,)
-        self.recorder = Recorder(group, from_us, first_us, (self.reasons, *beside))
+        self.recorder = Recorder(group, from_us, first_us, (self.reasons, reader))
         self.reader = reader
         self.one_member = OneMember()
 
     def add(self, row: Row, entry: TraceEntry) -> None:
-        figures = self.recorder.figures
-        if self.reader is not None:
-            self.reader.before(row, figures)
+        self.reader.before(row, self.recorder.figures)
         self.recorder.add(row, entry)
-        if self.reader is not None:
-            self.reader.add(row, figures)
+        self.reader.add(row, self.recorder.figures)
         self.one_member.add(row)
 
     def explanation(self, end_us: int, writers: Mapping[str, str]) -> Explanation:
@@ -139,7 +135,7 @@ def explain(
         one = found.get(group)
         if one is None:
             from_us = window.from_us or (entry is not None and figures_from_us(entry[2])) or 0
-            beside = None if reader is None else reader(group, from_us)
+            beside = Reader() if reader is None else reader(group, from_us)
             one = found[group] = _Group(group, from_us, now_us, beside)
         if entry is not None:
             one.add(row, entry)

@@ -187,10 +187,10 @@ class GroupLanes(Reader):
         elif event in _ENDED:
             member.goes()
         elif event in ("member_paused", "partitions_paused"):
-            member.stands_still = member.stands_still or event == "member_paused"
+            member.stands_still |= event == "member_paused"
             member.paused.update(row["partitions"])
         elif event in ("member_resumed", "partitions_resumed"):
-            member.stands_still = member.stands_still and event != "member_resumed"
+            member.stands_still &= event != "member_resumed"
             member.paused.difference_update(row["partitions"])
         return member
 
