@@ -8,8 +8,10 @@ from typing import Any
 
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.report.lanes.members import Activity, GroupLanes, Member
+from groupstorm.trace.events.scenario import PartitionsDeleted
 from groupstorm.trace.reader import Row, read_rows
 from groupstorm.trace.rows import as_mapping
+from groupstorm.trace.schema import Source
 from tests.figures.tracing import SECOND, Trace, coordinator_trace
 from tests.imports.importing import import_texts
 from tests.imports.test_several_logs import BROKER, FOLLOWER, LEADER, client_log
@@ -82,6 +84,17 @@ def test_a_member_that_fetches_from_some_of_its_partitions_does_not_stand_still(
     others = paused | {"time_us": 3 * SECOND, "partitions": ["t-1"]}
     assert changes([*rows, some], "a")[-1] == (1, Activity.OWNS)
     assert changes([*rows, some, others], "a")[-1] == (3, Activity.PAUSED)
+
+
+def test_a_member_does_not_own_a_partition_that_was_deleted() -> None:
+    trace = Trace()
+    trace.scenario("t-0")
+    trace.start(1, "a")
+    trace.take(2, "a", 1, "t-0")
+    trace.rejoin(4, "a")
+    trace.add(5, Source.WORLD, PartitionsDeleted("g", ("t",), ("t-0",)))
+    trace.revoke(6, "a", 1, "t-0")
+    assert history_of(trace, "a")[-2:] == [(4, Activity.REJOINS), (5, Activity.JOINS)]
 
 
 def test_rows_of_the_coordinator_alone() -> None:
