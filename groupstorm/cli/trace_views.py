@@ -52,7 +52,7 @@ def print_timeline(part: Part, member: str | None) -> None:
 
     explanations = explain(part.path, frozenset(part.groups), part.window, reader)
     if member is not None:
-        members = chain.from_iterable(one.lanes.members.values() for one in recordings.values())
+        members = chain.from_iterable(one.members.values() for one in recordings.values())
         require("--member", member, chain.from_iterable(one.names for one in members))
     is_chosen = None if member is None else lambda one: member in one.names
     coloured = sys.stdout.isatty() and "NO_COLOR" not in os.environ

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from groupstorm.explain.advice import advice_for, presets_for
 from groupstorm.explain.findings import Finding, find
@@ -16,14 +16,14 @@ from groupstorm.explain.recorder import Recorder
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.by_group import WHOLE, Window
 from groupstorm.history.figures_from import figures_from_us
-from groupstorm.history.gaps import ClosedGap
+from groupstorm.history.gaps import ClosedGap, Handler
 from groupstorm.history.percentiles import nearest_rank
 from groupstorm.history.reasons import GapReasons, Reason, Reasons
 from groupstorm.history.rebalances import Absence, Rebalance, Row
 from groupstorm.imports.output import writers_of_logs
 from groupstorm.problems import InputError
 from groupstorm.trace.reader import read_entries
-from groupstorm.trace.rows import TracedEvent, TraceEntry
+from groupstorm.trace.rows import TraceEntry
 from groupstorm.wording import counted, listed, seconds, some
 
 _MINUTE_US: Final = 60_000_000
@@ -37,14 +37,28 @@ TIMES: Final = 2
 MORE: Final = 2
 
 
-class Reader(Protocol):
-    """Reads the rows of one group beside the explanation, in the same pass."""
+class Reader:
+    """Reads the rows of one group beside the explanation, in the same pass, and hears what they mean: an
+    `OwnershipListener`."""
 
-    def add(self, row: Row, event: TracedEvent, figures: FiguresAccumulator) -> None:
-        """Take the next row, and its event; ``figures`` have taken those before it."""
+    @property
+    def handlers(self) -> Mapping[type, Handler]:
+        return {}
 
-    def close_gap(self, gap: ClosedGap) -> None:
-        """Take a time without an owner when it is over."""
+    def before(self, row: Row, figures: FiguresAccumulator) -> None:
+        """A row comes; ``figures`` have taken those before it."""
+
+    def add(self, row: Row, figures: FiguresAccumulator) -> None:
+        """Take the row, which ``figures`` have taken, too."""
+
+    def interval_begun(self, partition: str, member: str, position: int | None) -> None:
+        pass
+
+    def interval_ended(self, partition: str, member: str, position: int | None) -> None:
+        pass
+
+    def gap_closed(self, gap: ClosedGap) -> None:
+        pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,17 +79,16 @@ class Explanation:
 class _Group:
     """The readers of one group's rows."""
 
-    def __init__(self, group: str, from_us: int, first_us: int, reader: Reader | None) -> None:
+    def __init__(self, group: str, from_us: int, first_us: int, reader: Reader) -> None:
         self.reasons = GapReasons(from_us)
-        closed = None if reader is None else reader.close_gap
-        self.recorder = Recorder(group, from_us, first_us, closed, self.reasons)
+        self.recorder = Recorder(group, from_us, first_us, (self.reasons, reader))
         self.reader = reader
         self.one_member = OneMember()
 
     def add(self, row: Row, entry: TraceEntry) -> None:
-        if self.reader is not None:
-            self.reader.add(row, entry[2], self.recorder.figures)
+        self.reader.before(row, self.recorder.figures)
         self.recorder.add(row, entry)
+        self.reader.add(row, self.recorder.figures)
         self.one_member.add(row)
 
     def explanation(self, end_us: int, writers: Mapping[str, str]) -> Explanation:
@@ -122,7 +135,7 @@ def explain(
         one = found.get(group)
         if one is None:
             from_us = window.from_us or (entry is not None and figures_from_us(entry[2])) or 0
-            beside = None if reader is None else reader(group, from_us)
+            beside = Reader() if reader is None else reader(group, from_us)
             one = found[group] = _Group(group, from_us, now_us, beside)
         if entry is not None:
             one.add(row, entry)

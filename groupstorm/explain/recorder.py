@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from groupstorm.explain.epochs import Epochs
@@ -11,7 +11,7 @@ from groupstorm.explain.incidents import Refusals, incident_of
 from groupstorm.explain.stuck_records import StuckRecords, Uncommitted
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.totals import Totals
-from groupstorm.history.gaps import ClosedGap, GapListener, OwnershipListener
+from groupstorm.history.gaps import ClosedGap, Handler, OwnershipListener
 from groupstorm.history.reasons import SLOW_US
 from groupstorm.history.rebalances import (
     Absence,
@@ -43,7 +43,7 @@ class Recorder:
     """Takes the rows of one group, in their order; `finish` gives the history and the sums of its figures.
 
     ``from_us``: rebalances, changes, incidents and ``figures`` count from then on. ``first_us``: of the
-    group's first row. The listeners are those of the figures.
+    group's first row. ``listeners``: hear what the figures make of each row, but only of gaps that count.
     """
 
     def __init__(
@@ -51,12 +51,11 @@ class Recorder:
         group: str,
         from_us: int,
         first_us: int,
-        gap_listener: GapListener | None = None,
-        listener: OwnershipListener | None = None,
+        listeners: Sequence[OwnershipListener] = (),
     ) -> None:
         self._history = History(group, from_us, first_us=first_us)
-        self._gap_listener = gap_listener
-        self.figures = FiguresAccumulator(from_us, self._close_gap, listener)
+        self._listeners = listeners
+        self.figures = FiguresAccumulator(from_us, self)
         self._epochs = Epochs(self._history)
         self._stuck = StuckRecords()
         self._refusals = Refusals()
@@ -75,7 +74,6 @@ class Recorder:
         self._last_removed: Row | None = None
         #: A member's own row that it leaves, as it did not poll in time: no round has begun since.
         self._left: Row | None = None
-        self._gone_us: int | None = None
         #: The client library of all members of a storm; "" if it has several.
         self._library = ""
         self._handlers: Mapping[str, Callable[[Row], None]] = {
@@ -83,7 +81,6 @@ class Recorder:
             "group_imported": self._imported,
             "evidence_missing": self._missing,
             "members_gone": self._members_gone,
-            "members_back": self._members_back,
             "work_assigned": self._work_assigned,
             "member_configured": self._configured,
             "group_state_changed": self._state_changed,
@@ -119,7 +116,7 @@ class Recorder:
         name = self.members.name(row)
         is_repeated = self._refusals.add(row, name)
         self._epochs.add(row, name)
-        self._stuck.add(row)
+        self._stuck.add(row, self.figures)
         self.members.see_alive(row)
         kind = None if is_repeated else incident_of(row)
         if row["source"] != "world" and (kind not in COORDINATOR_KINDS or kind == "loaded"):
@@ -128,13 +125,26 @@ class Recorder:
             history.add_incident(kind, Incident(now_us, name, row))
         self.figures.add(*entry)
 
-    def _close_gap(self, gap: ClosedGap) -> None:
-        """A time without an owner is over: it belongs to the rebalance that ended it, if one was under
-        way."""
-        if self._gap_listener is not None:
-            self._gap_listener(gap)
-        if gap.to_us > self._history.from_us:
+    # -- owners (`OwnershipListener`) --------------------------------------------------------------
+
+    @property
+    def handlers(self) -> Mapping[type, Handler]:
+        return {kind: handler for one in self._listeners for kind, handler in one.handlers.items()}
+
+    def interval_begun(self, partition: str, member: str, position: int | None) -> None:
+        for one in self._listeners:
+            one.interval_begun(partition, member, position)
+
+    def interval_ended(self, partition: str, member: str, position: int | None) -> None:
+        for one in self._listeners:
+            one.interval_ended(partition, member, position)
+
+    def gap_closed(self, gap: ClosedGap) -> None:
+        """A gap belongs to the rebalance that ended it, if one was under way."""
+        if gap.gap_us and gap.to_us > self._history.from_us:
             (self._rebalance_of(gap) or self._absence_of(gap)).add_gap(gap)
+            for one in self._listeners:
+                one.gap_closed(gap)
 
     def _rebalance_of(self, gap: ClosedGap) -> Rebalance | None:
         if self._epochs.is_counting:
@@ -169,7 +179,7 @@ class Recorder:
                 self.members.forget(change)
         history.changes = kept
         history.rebalances = history.rebalances[-1:]
-        history.absences, history.slow_revocations, history.without_members = [], [], []
+        history.absences, history.slow_revocations = [], []
         history.incidents, history.uncommitted = {}, Uncommitted()
         self._refusals.forget()
         history.generations_hidden = 0
@@ -191,8 +201,7 @@ class Recorder:
         history.work.finish(end_us)
         history.uncommitted.finish()
         history.to_us = end_us
-        if self._gone_us is not None and self._gone_us < end_us:
-            history.without_members.append((max(self._gone_us, history.from_us), end_us))
+        history.without_members = [one for one in totals.without_members if one[1] > history.from_us]
         history.rebalances = [
             one for one in history.rebalances if one.begun_us >= history.from_us or one.unowned_us
         ]
@@ -223,19 +232,12 @@ class Recorder:
         known.update({name: str(value) for name, value in json_object(row["detail"]).items()})
 
     def _members_gone(self, row: Row) -> None:
-        self._gone_us = row["time_us"]
         self._history.work.finish(row["time_us"])
 
     def _work_assigned(self, row: Row) -> None:
         name = self.members.name(row)
         delay_ms = self._history.settings.number("scheduled.rebalance.max.delay.ms", name)
         self._history.work.assigned(row, name, None if delay_ms is None else 1000 * delay_ms)
-
-    def _members_back(self, row: Row) -> None:
-        if self._gone_us is not None and row["time_us"] > self._history.from_us:
-            from_us = max(self._gone_us, self._history.from_us)
-            self._history.without_members.append((from_us, row["time_us"]))
-        self._gone_us = None
 
     # -- rounds ------------------------------------------------------------------------------------
 

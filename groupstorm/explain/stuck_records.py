@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.history.rebalances import Row
 
 #: Rows that end an owner: if the next one begins where this one began, the record there may be why.
@@ -47,26 +48,18 @@ class StuckRecords:
         self._standing: dict[str, StuckRecord] = {}
         self._worst: dict[str, StuckRecord] = {}
         self._longest: dict[str, StuckRecord] = {}
-        #: Records per partition and second at first, and per 1,000 seconds of partitions that rows name.
-        self._record_rate = 0
-        self._rates: dict[str, int] = {}
 
-    def add(self, row: Row) -> None:
-        event = row["event"]
-        if event == "scenario_started":
-            self._record_rate = row["record_rate"]
-        elif event == "record_rates_changed":
-            self._rates.update(zip(row["partitions"], row["rates"], strict=True))
-        if event not in _POSITIONS or "positions" not in row:
+    def add(self, row: Row, figures: FiguresAccumulator) -> None:
+        if row["event"] not in _POSITIONS or "positions" not in row:
             return
         stands = "rates" in row and not any(row["rates"])  # one record holds up all partitions of its owner
         for partition, position in zip(row["partitions"], row["positions"], strict=True):
-            if self._rates.get(partition, self._record_rate) > 0:
+            if figures.has_records(partition):
                 self._stand(partition, position, stands, row)
                 self._begin_or_end(partition, position, row)
 
     def forget(self) -> None:
-        """Drop what owners did so far; the rates stay."""
+        """Drop what owners did so far."""
         for records in (self._begun, self._standing, self._worst, self._longest):
             records.clear()
 

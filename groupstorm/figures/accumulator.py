@@ -7,8 +7,9 @@ from typing import Any, Final
 
 from groupstorm.figures.table import Figures
 from groupstorm.figures.totals import Totals, totals_of
+from groupstorm.history.coordinator_view import CoordinatorView
 from groupstorm.history.figures_from import figures_from_us
-from groupstorm.history.gaps import ClosedGap, GapListener, OwnershipListener
+from groupstorm.history.gaps import OwnershipListener
 from groupstorm.history.group_sums import GroupSums
 from groupstorm.history.lag import LagCurve
 from groupstorm.history.record_model import NANO
@@ -28,23 +29,16 @@ class FiguresAccumulator:
     hands it every event as it happens; `add_row` takes a row as it was read from a file.
 
     ``from_us``: the figures count from this time on; the rows before it say who owned what until then. 0: as
-    the scenario says (`figures_from`), or from the first row on. ``gap_listener``: takes each time in which
-    a partition had no owner, when it is over, if that is in the window; ``listener``: each interval and gap,
-    as its row is taken (`GapReasons`).
+    the scenario says (`figures_from`), or from the first row on. ``listener``: hears of each interval and
+    gap as its row is taken (`GapReasons`).
     """
 
-    def __init__(
-        self,
-        from_us: int = 0,
-        gap_listener: GapListener | None = None,
-        listener: OwnershipListener | None = None,
-    ) -> None:
+    def __init__(self, from_us: int = 0, listener: OwnershipListener | None = None) -> None:
         #: From when on figures count; None from then on.
         self._from_us: int | None = from_us or None
         self._first_us: int | None = None
         self._now_us = 0
-        self._gap_listener = gap_listener
-        self._sums = GroupSums(None if gap_listener is None else self._close_gap, listener)
+        self._sums = GroupSums(listener)
         self._rules = RowRules(self._sums, {} if listener is None else listener.handlers)
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
@@ -104,10 +98,19 @@ class FiguresAccumulator:
         lag = self._lag()
         return None if lag is None else lag.recent_peak(now_us) / NANO
 
+    def has_records(self, partition: str) -> bool:
+        """Whether records arrive in the partition."""
+        return self._sums.ownership.model.log(partition).rate > 0
+
     def oldest_record_us(self, now_us: int, partitions: Iterable[str] | None = None) -> int | None:
         """Return the time that the oldest record has waited, of all partitions or of these alone."""
         lag = self._lag()
         return None if lag is None else lag.oldest_now_us(now_us, partitions)
+
+    @property
+    def view(self) -> CoordinatorView | None:
+        """Names members if the rows of the coordinator say who owns what; None if those of members do."""
+        return self._sums.settling.view
 
     def has_revoked(self, member_id: str) -> bool:
         """Whether the member has given partitions up since its last SyncGroup answer: if it joins again, that
@@ -118,6 +121,11 @@ class FiguresAccumulator:
     def owned_from_us(self) -> int | None:
         """From when on partitions have to have owners; None if no row says so yet."""
         return self._sums.ownership.begun_us
+
+    def owners(self, partition: str) -> list[str] | None:
+        """The members that own a partition, the first one first; None if there is no such partition."""
+        found = self._sums.ownership.partitions.get(partition)
+        return None if found is None else [owner.member for owner in found.owners]
 
     def unowned_partitions(self) -> int | None:
         """Count partitions without an owner after the last row; None if the time without an owner does not
@@ -143,11 +151,6 @@ class FiguresAccumulator:
         if self._from_us is not None:
             self._begin_window(min(self._from_us, end_us))
         return totals_of(self._sums, self._first_us, end_us)
-
-    def _close_gap(self, gap: ClosedGap) -> None:
-        """A gap that is over before the window begins is none of it."""
-        if self._gap_listener is not None and self._from_us is None:
-            self._gap_listener(gap)
 
     def _up_to_window(self, entries: Iterable[TraceEntry]) -> Iterator[TraceEntry]:
         """The entries, with the beginning of the window before the first that lies in it."""

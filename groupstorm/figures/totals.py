@@ -5,7 +5,7 @@ Divisions and rounding happen here and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -30,8 +30,8 @@ class Totals:
 
     ``gaps``, ``lag_*`` and ``ages_us``: None if the trace does not know them. ``lag_peak_nano`` is in
     billionths of a record, ``lag_growth`` in records per 1,000 seconds, negative if the lag shrinks;
-    ``ages_us`` has the largest age of each partition's oldest unprocessed record. ``without_members_us``: how
-    long the group had no members, as far as an imported trace says so.
+    ``ages_us`` has the largest age of each partition's oldest unprocessed record. ``without_members``: when
+    the group had no members, as far as an imported trace says so.
     """
 
     sums: GroupSums
@@ -44,7 +44,7 @@ class Totals:
     invariants: Mapping[str, str] = field(default_factory=dict)
     tasks: TaskTotals = NO_TASKS
     shares: ShareTotals = NO_SHARES
-    without_members_us: int = 0
+    without_members: Sequence[tuple[int, int]] = ()
 
     @property
     def unknown_owners(self) -> str | None:
@@ -72,7 +72,7 @@ class Totals:
             self.unowned_is_least,
             STABILITY in unknown.sentences,
             REBALANCES in unknown.sentences,
-            self.without_members_us / MICRO,
+            sum(to_us - from_us for from_us, to_us in self.without_members) / MICRO,
         )
         return replace(figures, answer=sentence)
 
@@ -218,7 +218,7 @@ def totals_of(sums: GroupSums, first_us: int | None, end_us: int) -> Totals:
         sums.invariants,
         sums.tasks.totals(end_us, sums.first_change_us),
         shares,
-        sums.existence.without_members_us(end_us),
+        sums.existence.without_members(end_us),
     )
 
 

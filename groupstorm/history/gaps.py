@@ -105,8 +105,6 @@ class ClosedGap(NamedTuple):
 
 #: Takes the time of a row and its event.
 Handler = Callable[[int, Any], object]
-#: Takes each gap of the window as it closes (`groupstorm.explain`).
-GapListener = Callable[[ClosedGap], None]
 
 
 class OwnershipListener(Protocol):

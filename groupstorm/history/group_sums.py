@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from groupstorm.history.causes import Origins
-from groupstorm.history.gaps import GapListener, OwnershipListener
+from groupstorm.history.gaps import OwnershipListener
 from groupstorm.history.ownership import Ownership
 from groupstorm.history.rounds import Progress, Rounds
 from groupstorm.history.settling import Moves, Settling
@@ -23,7 +23,8 @@ class Existence:
         self._ownership = ownership
         self._exists = self._has_members = True
         self._gone_us = 0
-        self._without_members_us = 0
+        #: Times without members that are over.
+        self._absences: list[tuple[int, int]] = []
 
     def deleted(self, now_us: int, _event: object) -> None:
         """The group was deleted, or its coordinator has ended."""
@@ -45,28 +46,27 @@ class Existence:
         if self._has_members:
             return
         self._has_members = True
-        self._without_members_us += now_us - self._gone_us
+        self._absences.append((self._gone_us, now_us))
         if self._exists:
             self._ownership.group_created(now_us)
 
     def begin_window(self, from_us: int) -> None:
         """Time without members counts from ``from_us`` on."""
-        self._without_members_us, self._gone_us = 0, from_us
+        self._absences, self._gone_us = [], from_us
 
-    def without_members_us(self, end_us: int) -> int:
-        """Return the time in which the group had no members, if the trace ends at ``end_us``."""
-        return self._without_members_us + (0 if self._has_members else end_us - self._gone_us)
+    def without_members(self, end_us: int) -> list[tuple[int, int]]:
+        """The times in which the group had no members, if the trace ends at ``end_us``."""
+        last = [] if self._has_members or self._gone_us >= end_us else [(self._gone_us, end_us)]
+        return [*self._absences, *last]
 
 
 class GroupSums:
     """The parts that add up, each for some figures. All calls come in the order of time."""
 
-    def __init__(
-        self, gap_listener: GapListener | None = None, listener: OwnershipListener | None = None
-    ) -> None:
+    def __init__(self, listener: OwnershipListener | None = None) -> None:
         self.rounds = Rounds()
         self.settling = Settling()
-        self.ownership = Ownership(gap_listener, listener)
+        self.ownership = Ownership(listener)
         self.existence = Existence(self.ownership)
         self.moves = Moves()
         self.origins = Origins()

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from groupstorm.history.causes import Origin
-from groupstorm.history.gaps import ClosedGap, GapListener, Gaps, GapSums, Owner, OwnershipListener, Partition
+from groupstorm.history.gaps import ClosedGap, Gaps, GapSums, Owner, OwnershipListener, Partition
 from groupstorm.history.lag import LagCurve
 from groupstorm.history.record_model import Line, RecordModel
 from groupstorm.history.records import RecordSums
@@ -23,10 +23,7 @@ class Ownership:
     or pause of an interval that is not open, change nothing.
     """
 
-    def __init__(
-        self, gap_listener: GapListener | None = None, listener: OwnershipListener | None = None
-    ) -> None:
-        self._gap_listener = gap_listener
+    def __init__(self, listener: OwnershipListener | None = None) -> None:
         self._listener = listener
         self.partitions: dict[str, Partition] = {}
         self.begun_us: int | None = None
@@ -426,14 +423,11 @@ class Ownership:
         partition.gap_from_us = None
         until_us = now_us if self._deleted_us is None else self._existing_until(now_us, from_us)
         gap_us = until_us - from_us
-        if self._listener is not None or self._gap_listener is not None:
+        if self._listener is not None:
             old, since_us = partition.gap_member, partition.gap_since_us
             is_first = self._waits_since_start(partition)
             gap = ClosedGap(partition.name, from_us, now_us, gap_us, old, member, is_first, since_us)
-            if self._listener is not None:
-                self._listener.gap_closed(gap)
-            if self._gap_listener is not None and gap_us:
-                self._gap_listener(gap)
+            self._listener.gap_closed(gap)
         if gap_us == 0:
             return
         self._gaps.add(partition, gap_us)

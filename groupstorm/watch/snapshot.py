@@ -55,7 +55,7 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
     Recorder: {
         "_revoking": _Rows, "_round": Round | None,
         "_absences": dict[tuple[str, int], Absence], "_last_removed": Row | None, "_left": Row | None,
-        "_gone_us": _Time, "_given_us": dict[str, int], "_generation": _Time,
+        "_given_us": dict[str, int], "_generation": _Time,
     },
     Memberships: {"_names": _Texts, "_clients": _Texts, "_alive": _Rows},
     Epochs: {
@@ -64,7 +64,7 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
     },
     Refusals: {"found": list[Refusal], "_open": dict[str, dict[tuple[str, bool], Refusal]]},
     StuckRecords: {
-        "_begun": _Stuck, "_standing": _Stuck, "_worst": _Stuck, "_longest": _Stuck, "_rates": dict[str, int],
+        "_begun": _Stuck, "_standing": _Stuck, "_worst": _Stuck, "_longest": _Stuck,
     },
     Work: {
         "gaps": list[WorkGap], "delays": list[Row], "_of": dict[str, frozenset[str]],
@@ -91,7 +91,7 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
         "touched": set[Partition], "records": RecordSums | None, "lag": LagCurve | None,
         "_nobody_from_us": _Time, "_gone": dict[str, Partition], "_deleted_us": _Time,
     },
-    Existence: {},
+    Existence: {"_absences": list[tuple[int, int]]},
     Moves: {
         "moves": _Time, "lower_bound": _Time, "imbalance_max": _Time, "imbalance_rate_max": _Time,
         "idle_members_max": _Time, "_last": tuple[_Time, _Time, int], "_owners": _Texts,
@@ -149,7 +149,7 @@ FIELDS: Final[Mapping[type, Mapping[str, Any]]] = {
     },
 }  # fmt: skip
 #: Attributes that hold methods of the parts: a new part has its own.
-OF_CONSTRUCTOR: Final = frozenset({"_handlers", "handlers", "_of_listener", "_gap_listener", "_listener"})
+OF_CONSTRUCTOR: Final = frozenset({"_handlers", "handlers", "_of_listener", "_listener", "_listeners"})
 #: No state has larger numbers: an age, or a position times a rate, needs half the bits. A float holds them.
 _INT_LIMIT: Final = 2**256
 

@@ -182,13 +182,14 @@ def holds(name: str, s: float, event: str, **more: Any) -> Row:
     )
 
 
-def told_of_records(folder: Path, *rows: Row) -> list[str]:
-    return names(explained(trace_of(folder, [RECORDS, *FORMED, *rows, END_OF_FORMED])))
+def told_of_records(folder: Path, *rows: Row, rate: int = 5) -> list[str]:
+    records = RECORDS | {"record_rate": rate}
+    return names(explained(trace_of(folder, [records, *FORMED, *rows, END_OF_FORMED])))
 
 
-@pytest.mark.parametrize(("owners", "found"), [(3, ["poison-record"]), (2, [])])
+@pytest.mark.parametrize(("owners", "rate", "found"), [(3, 5, ["poison-record"]), (2, 5, []), (3, 0, [])])
 def test_a_record_is_to_blame_if_three_owners_end_at_it(
-    tmp_path: Path, owners: int, found: list[str]
+    tmp_path: Path, owners: int, rate: int, found: list[str]
 ) -> None:
     each = [("ab"[number % 2], 100 + 10 * number) for number in range(owners)]
     rows = [
@@ -199,7 +200,7 @@ def test_a_record_is_to_blame_if_three_owners_end_at_it(
             holds(name, s + 5, "partitions_lost", cause="fenced"),
         )
     ]
-    assert told_of_records(tmp_path, *rows) == found
+    assert told_of_records(tmp_path, *rows, rate=rate) == found
 
 
 @pytest.mark.parametrize(("stood_s", "found"), [(30, ["poison-record"]), (29, [])])

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from groupstorm.explain.explanation import Reader
 from groupstorm.figures import FiguresAccumulator
 from groupstorm.history.gaps import ClosedGap
 from groupstorm.trace.events import imported
 from groupstorm.trace.schema import Source
 from tests.figures.tracing import SECOND, Trace
+
+
+class Gaps(Reader):
+    """Keeps the gaps that had a length."""
+
+    def __init__(self) -> None:
+        self.closed: list[ClosedGap] = []
+
+    def gap_closed(self, gap: ClosedGap) -> None:
+        if gap.gap_us:
+            self.closed.append(gap)
 
 
 def stopped(told: bool = True) -> Trace:
@@ -74,9 +86,9 @@ def test_a_group_that_is_unloaded_while_nobody_is_there_is_away_until_both_are_o
 
 
 def test_gaps_are_heard_without_the_time_in_which_nobody_was_there() -> None:
-    found: list[ClosedGap] = []
-    accumulator = FiguresAccumulator(gap_listener=found.append)
+    heard = Gaps()
+    accumulator = FiguresAccumulator(listener=heard)
     accumulator.add_all(stopped().rows)
     figures = accumulator.figures()
-    assert sorted((one.partition, one.gap_us // SECOND) for one in found) == [("t-0", 5), ("t-1", 15)]
+    assert sorted((one.partition, one.gap_us // SECOND) for one in heard.closed) == [("t-0", 5), ("t-1", 15)]
     assert figures.unowned_worst_partition == "t-1"

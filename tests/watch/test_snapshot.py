@@ -131,7 +131,7 @@ def is_refused(data: Any) -> bool:
     return False
 
 
-@pytest.mark.parametrize("extra", [{"_handlers": 1}, {"__class__": "os.system"}, {"_gap_listener": None}])
+@pytest.mark.parametrize("extra", [{"_handlers": 1}, {"__class__": "os.system"}, {"_listeners": None}])
 def test_an_attribute_that_a_group_does_not_have_is_refused(extra: dict[str, Any]) -> None:
     data = small_state()
     data["g"]["_recorder"] |= extra

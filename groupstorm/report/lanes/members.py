@@ -1,18 +1,18 @@
-"""The members of a group and its state, followed row by row: who owns what, and what each member does."""
+"""The members of a group and its state, followed row by row: what each member has, and what it does."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from groupstorm.history.coordinator_view import CoordinatorView, reads_coordinator
+from groupstorm.explain.explanation import Reader
+from groupstorm.figures.accumulator import FiguresAccumulator
+from groupstorm.history.coordinator_view import CoordinatorView
 from groupstorm.history.unknown import OWNERSHIP
 from groupstorm.trace.events.group_states import GroupState
-from groupstorm.trace.events.imported import GroupImported
-from groupstorm.trace.rows import TracedEvent
 
 Row = Mapping[str, Any]
 
@@ -29,19 +29,6 @@ _JOINED: Final = frozenset({"sync_answered", "member_reconciled"})
 _NOT_JOINING: Final = frozenset({GroupState.STABLE, "Assigning", "Reconciling"})
 
 
-#: The meaning of a member's row for the partitions that it names.
-_OWNERSHIP_KINDS: Final = {
-    "partitions_assigned": "own",
-    "partitions_revoked": "end",
-    "partitions_lost": "end",
-    "member_crashed": "end",
-    "member_paused": "pause",
-    "member_resumed": "resume",
-    "partitions_paused": "pause",
-    "partitions_resumed": "resume",
-}
-
-
 class Activity(StrEnum):
     """An activity of a member, in the words of a legend."""
 
@@ -56,7 +43,7 @@ class Activity(StrEnum):
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """One lane. ``name``: as the facts of ownership have it (`OwnerFacts`); ``client``: its client id;
+    """One lane. ``name``: as the figures name owners; ``client``: its client id;
     ``process``: its instance of a Kafka Streams application.
 
     ``has_member_id``: it goes by its member id. ``is_new``: whether the trace says that it was not there
@@ -112,52 +99,8 @@ class Member:
         self.present = True
 
 
-class OwnerFact(NamedTuple):
-    """A member took (own), ended, paused or resumed a partition."""
-
-    kind: str
-    partition: str
-    member: str
-
-
-class OwnerFacts:
-    """Takes the rows of one group, in their order. In a trace without rows of members the coordinator's rows
-    say who owns what."""
-
-    def __init__(self) -> None:
-        self._view: CoordinatorView | None = None
-        self._member_rows = False
-
-    @property
-    def by_members(self) -> bool:
-        """Whether the rows of members say who owns what; if not, those of the coordinator do."""
-        return self._view is None
-
-    def member(self, row: Row) -> str:
-        """The member that the row is about, by the name that the facts have; "" if it is about none."""
-        if self._view is None:
-            return str(row.get("member", ""))
-        return self._view.name(row.get("member_id", ""))
-
-    def of_row(self, row: Row, event: TracedEvent) -> Iterator[OwnerFact]:
-        """Take the next row, and its event; returns what it says about owners."""
-        self._member_rows = self._member_rows or row["source"] == "member"
-        if isinstance(event, GroupImported) or self._view is None:
-            is_read = reads_coordinator(event, self._member_rows)
-            self._view = CoordinatorView() if is_read else None
-            self._member_rows = self._member_rows or (isinstance(event, GroupImported) and not is_read)
-        if self._view is not None:
-            member, ended, added = self._view.take(event)
-            for kind, partitions in (("end", ended), ("own", added)):
-                for partition in partitions:
-                    yield OwnerFact(kind, partition, member)
-        elif row["event"] in _OWNERSHIP_KINDS:
-            for partition in row["partitions"]:
-                yield OwnerFact(_OWNERSHIP_KINDS[row["event"]], partition, row["member"])
-
-
-class GroupLanes:
-    """Takes the rows of one group, in their order.
+class GroupLanes(Reader):
+    """Takes the rows of one group, in their order, each behind the figures.
 
     Of a trace with rows of members these say what a member does, else those of the coordinator. ``state``: of
     the group; "" if it does not exist, None if the trace does not say. ``knows_owners``: whether the trace
@@ -169,29 +112,43 @@ class GroupLanes:
         self.state: str | None = ""
         self.knows_owners = True
         self.is_imported = False
-        #: The facts of the last row about owners.
-        self.facts: Sequence[OwnerFact] = ()
-        self._facts = OwnerFacts()
+        #: Partitions that have changed hands with the row at hand, each with a member and whether it took it.
+        self._changes: list[tuple[str, str, bool]] = []
+        self._view: CoordinatorView | None = None
 
-    def add(self, row: Row, typed: TracedEvent) -> Iterable[Member]:
-        """Take the next row, and its event; returns the members of which it may have changed something."""
-        event = row["event"]
+    def interval_begun(self, partition: str, member: str, position: int | None) -> None:
+        self._changes.append((partition, member, True))
+
+    def interval_ended(self, partition: str, member: str, position: int | None) -> None:
+        self._changes.append((partition, member, False))
+
+    def take(self, row: Row, figures: FiguresAccumulator) -> Iterable[Member]:
+        """Take the row, which ``figures`` have taken; returns the members of which it may have changed
+        something."""
+        event, self._view = row["event"], figures.view
         touched: dict[Member, None] = {}
-        self.facts = [*self._facts.of_row(row, typed)]
-        for fact in self.facts:
-            touched[self._apply(fact, row)] = None
+        for partition, name, owns in self._changes:
+            member = self._find(row, name)
+            touched[member] = None
+            member.version += 1
+            if owns:
+                member.partitions[partition] = None
+            else:
+                del member.partitions[partition]
+                member.paused.discard(partition)
+        self._changes.clear()
         if event == "group_imported":
             self.is_imported, self.state = True, None
         elif event == "group_state_changed":
             self.state = row["state"]
-            if self.is_imported and self.state in _NOT_JOINING and not self._facts.by_members:
+            if self.is_imported and self.state in _NOT_JOINING and not self.by_members:
                 touched.update(dict.fromkeys(self._all_have_joined()))
         elif event == "group_deleted":
             self.state = ""
         elif event == "ownership_known" or (event == "evidence_missing" and row["cause"] == OWNERSHIP):
             self.knows_owners = event == "ownership_known"
             return self.members.values()
-        elif self._facts.by_members:
+        elif self.by_members:
             if row["source"] == "member" and "member" in row:
                 touched[self._member_row(row)] = None
             elif event == "member_removed" and self.is_imported:
@@ -202,12 +159,16 @@ class GroupLanes:
 
     def of(self, row: Row) -> Member | None:
         """The member that the row is about, if it is known."""
-        return self.members.get(self._facts.member(row))
+        return self.members.get(self._name(row))
 
     @property
     def by_members(self) -> bool:
         """Whether rows of members say what they do."""
-        return self._facts.by_members
+        return self._view is None
+
+    def _name(self, row: Row) -> str:
+        """The member that the row is about, as the figures name it; "" if it is about none."""
+        return str(row.get("member", "")) if self._view is None else self._view.name(row.get("member_id", ""))
 
     def _member_row(self, row: Row) -> Member:
         event, member = row["event"], self._find(row)
@@ -225,10 +186,12 @@ class GroupLanes:
             member.joining = False
         elif event in _ENDED:
             member.goes()
-        elif event == "member_paused":
-            member.stands_still = True
-        elif event == "member_resumed":
-            member.stands_still = False
+        elif event in ("member_paused", "partitions_paused"):
+            member.stands_still |= event == "member_paused"
+            member.paused.update(row["partitions"])
+        elif event in ("member_resumed", "partitions_resumed"):
+            member.stands_still &= event != "member_resumed"
+            member.paused.difference_update(row["partitions"])
         return member
 
     def _coordinator_row(self, row: Row) -> Member:
@@ -255,23 +218,8 @@ class GroupLanes:
                 member.joining = False
                 yield member
 
-    def _apply(self, fact: OwnerFact, row: Row) -> Member:
-        member = self._find(row, fact.member)
-        if fact.kind == "own":
-            member.version += fact.partition not in member.partitions
-            member.partitions[fact.partition] = None
-        elif fact.kind == "end":
-            member.version += fact.partition in member.partitions
-            member.partitions.pop(fact.partition, None)
-            member.paused.discard(fact.partition)
-        elif fact.kind == "pause":
-            member.paused.add(fact.partition)
-        elif fact.kind == "resume":
-            member.paused.discard(fact.partition)
-        return member
-
     def _find(self, row: Row, name: str = "") -> Member:
-        name = name or self._facts.member(row)
+        name = name or self._name(row)
         member = self.members.get(name)
         if member is None:
             is_new = not self.is_imported or row["event"] in _STARTED

@@ -17,6 +17,7 @@ from typing import IO, Any, Final, NamedTuple, cast
 
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.by_group import Window
+from groupstorm.history.figures_from import figures_from_us
 from groupstorm.history.gaps import ClosedGap
 from groupstorm.imports.timeline.members import name_before_uuid
 from groupstorm.problems import InputError, writing
@@ -222,8 +223,9 @@ def write_perfetto(trace: Path, out: Path, groups: frozenset[str], window: Windo
             if entry is None or not window.holds(now_us) or (groups and group not in groups):
                 continue
             if group not in found:
-                found[group] = _Group(Process(len(found) + 1, f"group {group}", emit), flows, window.from_us)
-            found[group].add(row, entry)
+                process = Process(len(found) + 1, f"group {group}", emit)
+                found[group] = _Group(process, flows, window.from_us, figures_from_us(entry[2]) or 0)
+            found[group].add_entry(row, entry)
         if now_us < 0:
             raise InputError(f"{trace}: the trace has no rows")
         for group in sorted(groups):
@@ -233,15 +235,16 @@ def write_perfetto(trace: Path, out: Path, groups: frozenset[str], window: Windo
     return written
 
 
-class _Group:
+class _Group(GroupLanes):
     """Writes the lanes of one group from ``from_us`` on; the rows before say who owned what until then."""
 
-    def __init__(self, process: Process, flows: Iterator[int], from_us: int) -> None:
+    def __init__(self, process: Process, flows: Iterator[int], from_us: int, flows_from_us: int) -> None:
+        super().__init__()
         self._process = process
         self._flows = flows
         self._from_us = from_us
-        self._lanes = GroupLanes()
-        self._figures = FiguresAccumulator(gap_listener=self._gap_closed)
+        self._flows_from_us = flows_from_us
+        self._figures = FiguresAccumulator(listener=self)
         self._gaps: list[ClosedGap] = []
         self._rounds = process.thread("rounds")
         self._scenario: Thread | None = None
@@ -252,25 +255,24 @@ class _Group:
         self._is_written = from_us == 0
         #: The present round and the state in it; empty while there is none.
         self._open: tuple[Slice, ...] = ()
-        self._name = ""
+        self._round_name = ""
 
-    def add(self, row: Row, entry: TraceEntry) -> None:
+    def add_entry(self, row: Row, entry: TraceEntry) -> None:
         """Take the next row."""
         now_us = row["time_us"]
         if not self._is_written and now_us >= self._from_us:
             self._is_written = True
-            self._show_members(self._lanes.members.values(), {}, self._from_us)
+            self._show_members(self.members.values(), {}, self._from_us)
             self._rounds.show(self._open, self._from_us)
         if now_us != self._now_us:
             self._count_unowned()
         self._now_us = now_us
-        touched = [*self._lanes.add(row, entry[2])]
+        self._figures.add(*entry)
+        touched = [*self.take(row, self._figures)]
         if row["event"] == "group_state_changed":
             self._see_state(row)
         if self._is_written:
             self._show(row, touched)
-        self._figures.add(*entry)
-        if self._is_written:
             self._show_flows(now_us)
         self._gaps.clear()
 
@@ -311,10 +313,10 @@ class _Group:
         if state == "PreparingRebalance" or row["previous_state"] not in _IN_ROUND:
             self._round += 1
             culprit = name_before_uuid(row.get("member_id", ""))
-            self._name = f"round: {row['cause']}" + (f" ({culprit})" if culprit else "")
+            self._round_name = f"round: {row['cause']}" + (f" ({culprit})" if culprit else "")
             if self._is_written:
                 self._rounds.show((), row["time_us"])
-        self._open = (Slice(self._name, self._round), Slice(state, None, args))
+        self._open = (Slice(self._round_name, self._round), Slice(state, None, args))
 
     def _show_members(self, members: Iterable[Member], args: Mapping[str, Any], now_us: int) -> None:
         for member in members:
@@ -322,10 +324,10 @@ class _Group:
 
     def _slices(self, member: Member, args: Mapping[str, Any]) -> Iterator[Slice]:
         """The slices that are open in the lane of a member, the outermost first."""
-        activity = member.activity(self._lanes.knows_owners)
+        activity = member.activity(self.knows_owners)
         if activity is Activity.GONE:
             return
-        if member.partitions and self._lanes.knows_owners:
+        if member.partitions and self.knows_owners:
             partitions = {"partitions": " ".join(member.partitions)}
             name = f"owns {counted(len(member.partitions), 'partition')}"
             yield Slice(name, member.version, {**args, **partitions})
@@ -354,18 +356,19 @@ class _Group:
     def _count_unowned(self) -> None:
         """All rows of the instant were taken: write the counter if it has changed."""
         unowned = self._figures.unowned_partitions()
-        if unowned != self._unowned and self._is_written and self._lanes.knows_owners:
+        if unowned != self._unowned and self._is_written and self.knows_owners:
             self._unowned = unowned
             if unowned is not None:
                 self._process.counter(UNOWNED, unowned, max(self._now_us, self._from_us))
 
-    def _gap_closed(self, gap: ClosedGap) -> None:
-        self._gaps.append(gap)
+    def gap_closed(self, gap: ClosedGap) -> None:
+        if gap.gap_us and gap.to_us > self._flows_from_us:
+            self._gaps.append(gap)
 
     def _show_flows(self, now_us: int) -> None:
         """A flow from each old owner to the new one, however many partitions it hands over at once."""
         pairs: dict[tuple[str, str, int], int] = {}
-        for gap in self._gaps if self._lanes.knows_owners else ():
+        for gap in self._gaps if self.knows_owners else ():
             if gap.old_owner is not None and gap.new_owner not in (None, gap.old_owner):
                 pair = gap.old_owner, str(gap.new_owner), gap.from_us
                 pairs[pair] = pairs.get(pair, 0) + 1

@@ -11,7 +11,6 @@ from groupstorm.explain.explanation import Explanation
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.history.gaps import ClosedGap
 from groupstorm.report.lanes.members import Activity, GroupLanes, Member, Row
-from groupstorm.trace.rows import TracedEvent
 from groupstorm.visible import visible, wrapped
 
 T = TypeVar("T")
@@ -52,47 +51,38 @@ class Track(Generic[T]):
         yield value, max(0, to_us - begun_us)
 
 
-class Recording:
-    """Takes the rows of one group beside its explanation (`groupstorm.explain.explanation.Reader`).
+class Recording(GroupLanes):
+    """Takes the rows of one group beside its explanation.
 
-    ``state``: the group's; "" if it does not exist, None if that is not known. ``unowned``: how many
-    partitions have no owner; None if that is not counted, -1 if it is not known.
+    ``activities``: of each member. ``states``: the group's. ``unowned``: how many partitions have no owner;
+    None if that is not counted, -1 if it is not known.
     """
 
     def __init__(self) -> None:
-        self.lanes = GroupLanes()
-        self.members: dict[str, Track[Activity]] = {}
-        self.state: Track[str | None] = Track("")
+        super().__init__()
+        self.activities: dict[str, Track[Activity]] = {}
+        self.states: Track[str | None] = Track("")
         self.unowned: Track[int | None] = Track(None)
         #: Member -> the time without an owner of partitions that it had owned, summed over partitions.
         self.left_unowned_us: dict[str, int] = {}
-        self._now_us = 0
-        self._figures: FiguresAccumulator | None = None
 
-    def add(self, row: Row, event: TracedEvent, figures: FiguresAccumulator) -> None:
-        """Take the next row; ``figures`` have taken those before it."""
+    def add(self, row: Row, figures: FiguresAccumulator) -> None:
         now_us = row["time_us"]
-        if now_us != self._now_us:
-            self.finish()
-        self._figures, self._now_us = figures, now_us
-        if row["event"] == "group_state_changed" and self.lanes.state is None:
+        if row["event"] == "group_state_changed" and self.state is None:
             before = row["previous_state"]
-            self.state = Track(None if before == "unknown" else before)
-        touched = self.lanes.add(row, event)
-        self.state.set(self.lanes.state, now_us)
+            self.states = Track(None if before == "unknown" else before)
+        touched = self.take(row, figures)
+        self.states.set(self.state, now_us)
         for member in touched:
-            activity = member.activity(self.lanes.knows_owners)
-            track = self.members.get(member.name)
+            activity = member.activity(self.knows_owners)
+            track = self.activities.get(member.name)
             if track is None:
-                track = self.members[member.name] = Track(_before(member))
+                track = self.activities[member.name] = Track(_before(member))
             track.set(activity, now_us)
+        unowned = figures.unowned_partitions()
+        self.unowned.set(unowned if self.knows_owners or unowned is None else -1, now_us)
 
-    def finish(self) -> None:
-        """All rows of this instant were taken."""
-        unowned = None if self._figures is None else self._figures.unowned_partitions()
-        self.unowned.set(unowned if self.lanes.knows_owners or unowned is None else -1, self._now_us)
-
-    def close_gap(self, gap: ClosedGap) -> None:
+    def gap_closed(self, gap: ClosedGap) -> None:
         """A time without an owner is over."""
         if gap.old_owner is not None:
             before_us = self.left_unowned_us.get(gap.old_owner, 0)
@@ -192,18 +182,17 @@ def picture(
     """A group's picture of at most ``width`` columns, from ``from_us`` on, or from its first row if that is
     later. ``only``: the members that are drawn."""
     history = one.history
-    recording.finish()
-    members = [member for member in recording.lanes.members.values() if only is None or only(member)]
+    members = [member for member in recording.members.values() if only is None or only(member)]
     drawn = _most_concerned(members, one, recording)
     labels = [_cut(visible(member.label)) for member in drawn]
     label_width = max(map(len, (_AXIS, _GROUP, _UNOWNED, *labels)))
     from_us = max(from_us, min(history.first_us, history.to_us))
     columns = Columns(from_us, max(history.to_us, from_us + 1), max(1, width - label_width - 2))
-    states = _cells(columns, recording.state, STATES)
+    states = _cells(columns, recording.states, STATES)
     unowned, scale = _unowned(columns, recording.unowned)
     lines = [Line(_AXIS, _axis(columns)), Line(_GROUP, states), Line(_UNOWNED, unowned)]
     for member, label in zip(drawn, labels, strict=True):
-        track = recording.members[member.name]
+        track = recording.activities[member.name]
         cells, ends = _cells(columns, track, ACTIVITIES), columns.ends(track)
         cells = "".join(ENDS if number in ends else cell for number, cell in enumerate(cells))
         lines.append(Line(label, cells))
@@ -237,7 +226,9 @@ def _most_concerned(members: Sequence[Member], one: Explanation, recording: Reco
     def concern_us(member: Member) -> int:
         lost_us = sum(
             lasted_us
-            for activity, lasted_us in recording.members[member.name].spells(history.from_us, history.to_us)
+            for activity, lasted_us in recording.activities[member.name].spells(
+                history.from_us, history.to_us
+            )
             if activity in (Activity.PAUSED, Activity.JOINS)
         )
         begun = begun_us.get(member.name, begun_us.get(member.client, 0))
@@ -252,8 +243,7 @@ def _left_out(members: Sequence[Member], drawn: Sequence[Member], recording: Rec
     if rest:
         left = set(members) - set(drawn)
         owners = sum(
-            member.activity(recording.lanes.knows_owners) in (Activity.OWNS, Activity.REJOINS)
-            for member in left
+            member.activity(recording.knows_owners) in (Activity.OWNS, Activity.REJOINS) for member in left
         )
         yield (
             f"{rest} more members, {owners} of them own partitions at the end; drawn are those that cost "

@@ -13,10 +13,8 @@ from typing import Final
 
 from groupstorm.explain.history import History
 from groupstorm.figures.accumulator import FiguresAccumulator
-from groupstorm.history.gaps import ClosedGap
 from groupstorm.history.rebalances import Rebalance, Round
 from groupstorm.report.lanes.members import GroupLanes, Member, Row
-from groupstorm.trace.rows import TracedEvent
 
 #: The error of a join after which the member sent no SyncGroup, but joined again.
 NO_SYNC: Final = "no-sync"
@@ -65,44 +63,40 @@ class Join:
         return any(part.name == "sync" for part in self.parts)
 
 
-class Joins:
-    """Takes the rows of one group beside its explanation (`groupstorm.explain.explanation.Reader`).
+class Joins(GroupLanes):
+    """Takes the rows of one group beside its explanation.
 
     ``all``: the joins that the coordinator had, in the order in which it had them.
     """
 
     def __init__(self) -> None:
-        self.lanes = GroupLanes()
+        super().__init__()
         self.all: list[Join] = []
         self._open: dict[Member, Join] = {}
         self._assigned: dict[Member, frozenset[str]] = {}
         self._now_us = 0
 
-    def add(self, row: Row, event: TracedEvent, figures: FiguresAccumulator) -> None:  # as a `Reader`
-        """Take the next row."""
+    def add(self, row: Row, figures: FiguresAccumulator) -> None:
         self._now_us = row["time_us"]
-        self.lanes.add(row, event)
-        member = self.lanes.of(row)
+        self.take(row, figures)
+        member = self.of(row)
         if member is None:
             return
         name = row["event"]
         if name in _GONE:
-            if name != "member_removed" or not self.lanes.by_members:
+            if name != "member_removed" or not self.by_members:
                 self._finish(member, row, name.removeprefix("member_"))
         elif row["source"] == "member":
-            self._member_row(member, row)
+            self._see_member(member, row)
         else:
-            self._coordinator_row(member, row)
-
-    def close_gap(self, gap: ClosedGap) -> None:
-        """Times without an owner change no join."""
+            self._see_coordinator(member, row)
 
     def finish(self) -> None:
         """The trace ends."""
         for join in [*self._open.values()]:
             self._end(join, self._now_us, "")
 
-    def _member_row(self, member: Member, row: Row) -> None:
+    def _see_member(self, member: Member, row: Row) -> None:
         event, now_us = row["event"], row["time_us"]
         if event == "rejoin_requested":
             join = self._open.get(member)
@@ -126,7 +120,7 @@ class Joins:
             self._had(join, row)
             self._end(join, now_us, "")
 
-    def _coordinator_row(self, member: Member, row: Row) -> None:
+    def _see_coordinator(self, member: Member, row: Row) -> None:
         event, now_us, error = row["event"], row["time_us"], row.get("error", "")
         if event in ("join_parked", "join_answered", "sync_parked", "sync_answered"):
             before = self._open.get(member)
@@ -150,7 +144,7 @@ class Joins:
             begun_us = join.waits_us if join.waits_us is not None else now_us
             join.parts.append(Part("sync", begun_us, now_us, row.get("partitions", ())))
             join.waits_us = now_us
-            if not self.lanes.by_members:
+            if not self.by_members:
                 self._end(join, now_us, "")
 
     def _reconciled(self, member: Member, row: Row) -> None:
@@ -162,7 +156,7 @@ class Joins:
             join = self._begin(member, row)
             self._had(join, row)
             join.waits_us = row["time_us"]
-            if row["state"] == "STABLE" and not self.lanes.by_members:
+            if row["state"] == "STABLE" and not self.by_members:
                 join.parts.append(Part("assign", row["time_us"], row["time_us"], row.get("partitions", ())))
                 self._end(join, row["time_us"], "")
 

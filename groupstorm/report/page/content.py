@@ -189,9 +189,9 @@ def run_content(view: RunView, budget: int) -> dict[str, Any]:
     span_us = view.span_us
     unit_us = max(1000, -(-(span_us[1] - span_us[0]) // (2**31 - 2)))
     partitions = view.partitions
-    members = sorted({*history.members, *history.activities.numbers}, key=natural)
+    members = sorted(history.activities.numbers, key=natural)
     numbers = {name: number for number, name in enumerate(members)}
-    renumbered = {old: numbers[name] for name, old in history.members.items()}
+    renumbered = {old: numbers[name] for name, old in history.numbers.items()}
     exact = history.owners.changes + history.activities.changes <= budget
     packer = _Packer(span_us, unit_us, exact)
     worst = list(dict.fromkeys(gap.partition for gap in view.gaps))[:EXACT_PARTITIONS]
@@ -216,16 +216,8 @@ def run_content(view: RunView, budget: int) -> dict[str, Any]:
             "partitions": [partitions.index(name) for name in worst],
             **_Packer(span_us, unit_us, True).steps(history.owners, worst, UNOWNED, ABSENT, renumbered),
         },
-        "phases": packer.steps(
-            history.activities,
-            [name for name in members if name in history.activities.numbers],
-            JOINS,
-            GONE,
-            {},
-        )
-        | {
-            "members": [n for n, name in enumerate(members) if name in history.activities.numbers],
-        },
+        "phases": packer.steps(history.activities, members, JOINS, GONE, {})
+        | {"members": [*range(len(members))]},
         "phaseWords": [str(activity) for activity in ACTIVITIES],
         "states": {
             "names": state_names,

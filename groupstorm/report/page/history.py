@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappush, heappushpop
 from typing import Any, Final, NamedTuple
 
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.history.gaps import ClosedGap
 from groupstorm.history.unknown import OWNERSHIP
-from groupstorm.report.lanes.members import Activity, GroupLanes, OwnerFact
+from groupstorm.report.lanes.members import Activity, GroupLanes
 from groupstorm.report.page.steps import Samples, Steps
-from groupstorm.trace.rows import TracedEvent
 
 Row = Mapping[str, Any]
 
@@ -35,6 +34,8 @@ ACTIVITIES: Final = (
 GONE: Final = ACTIVITIES.index(Activity.GONE)
 JOINS: Final = ACTIVITIES.index(Activity.JOINS)
 
+#: Rows with which partitions come, or go.
+_CHANGES: Final = frozenset({"scenario_started", "partitions_created", "partitions_deleted"})
 #: So many gaps are kept, the longest.
 GAPS_MAX: Final = 300
 #: So many steps of the scenario are kept, the first.
@@ -57,12 +58,15 @@ class ScenarioStep(NamedTuple):
     detail: str
 
 
-class GroupHistory:
-    """Reads beside an explanation (`explain.explanation.Reader`). It counts from ``from_us`` on."""
+class GroupHistory(GroupLanes):
+    """Reads beside an explanation. It counts from ``from_us`` on."""
 
     def __init__(self, from_us: int) -> None:
+        super().__init__()
         self.from_us = from_us
-        self.members: dict[str, int] = {}
+        #: Members that have owned a partition, in the order in which they took one.
+        self.numbers: dict[str, int] = {}
+        #: The number of each partition's owner, or one of the values above.
         self.owners = Steps()
         #: The number of each member's activity in `ACTIVITIES`.
         self.activities = Steps()
@@ -73,11 +77,6 @@ class GroupHistory:
         #: Times in which an imported trace does not know who owns what; the last one may be open (None).
         self.unknown: list[tuple[int, int | None]] = []
         self._gaps: list[tuple[int, int, ClosedGap]] = []
-        self._lanes = GroupLanes()
-        self._owned_by: dict[str, list[int]] = {}
-        self._unowned: set[str] = set()
-        self._figures: FiguresAccumulator | None = None
-        self._now_us = 0
         #: The value of an owner step for a partition that nobody owns, and how many of these count.
         self._without_owner = ABSENT
         self._unowned_count = 0
@@ -91,15 +90,10 @@ class GroupHistory:
 
     def label(self, member: str) -> str:
         """A member's name for people: a member id without most of its UUID."""
-        found = self._lanes.members.get(member)
+        found = self.members.get(member)
         return member if found is None else found.label
 
-    @property
-    def by_members(self) -> bool:
-        """Whether the rows of members say who owned what."""
-        return self._lanes.by_members
-
-    def close_gap(self, gap: ClosedGap) -> None:
+    def gap_closed(self, gap: ClosedGap) -> None:
         """Keep the gap if it is among the longest."""
         self._closed += 1
         one = gap.gap_us, self._closed, gap
@@ -108,20 +102,22 @@ class GroupHistory:
         else:
             heappushpop(self._gaps, one)
 
-    def add(self, row: Row, typed: TracedEvent, figures: FiguresAccumulator) -> None:
-        """Take the next row; ``figures`` have taken those before it."""
+    def add(self, row: Row, figures: FiguresAccumulator) -> None:
         event, now_us = row["event"], row["time_us"]
-        self._figures = figures
-        self._see_need()
-        self._now_us = now_us
-        self._sample(row, figures)
-        self._change_partitions(row)
-        for member in self._lanes.add(row, typed):
-            activity = member.activity(self._lanes.knows_owners)
+        changed = dict.fromkeys(row["partitions"] if event in _CHANGES else ())
+        for partition, name, _ in self._changes:
+            changed[partition] = None
+            self.numbers.setdefault(name, len(self.numbers))
+        for member in self.take(row, figures):
+            activity = member.activity(self.knows_owners)
             self.activities.set(member.name, now_us, ACTIVITIES.index(activity))
-        for fact in self._lanes.facts:
-            if fact.kind in ("own", "end"):
-                self._change_owner(fact, now_us)
+        count = figures.unowned_partitions()
+        self._unowned_count = count or 0
+        without_owner = ABSENT if count is None else UNOWNED
+        if without_owner != self._without_owner:  # whether partitions need an owner
+            self._without_owner = without_owner
+            changed |= dict.fromkeys(self.owners.numbers)
+        self._see_owners(changed, now_us, figures)
         if event == "group_state_changed":
             self.states.append(State(now_us, row["state"], row.get("generation"), row.get("cause", "")))
         elif event == "scenario_started":
@@ -140,20 +136,9 @@ class GroupHistory:
 
     def finish(self, end_us: int) -> None:
         """The trace, or the window, ends."""
-        self._see_need()
         self.samples.advance(end_us, self._unowned_count, None)
 
-    def _see_need(self) -> None:
-        """Whether partitions need an owner since the last row, which the figures have taken by now."""
-        count = None if self._figures is None else self._figures.unowned_partitions()
-        self._unowned_count = count or 0
-        without_owner = ABSENT if count is None else UNOWNED
-        if without_owner != self._without_owner:
-            self._without_owner = without_owner
-            for partition in sorted(self._unowned):
-                self.owners.set(partition, self._now_us, without_owner)
-
-    def _sample(self, row: Row, figures: FiguresAccumulator) -> None:
+    def before(self, row: Row, figures: FiguresAccumulator) -> None:
         """Look at the lag as it is before the row. Only from the second row on that counts: until the first
         one the figures have not begun their window."""
         now_us = row["time_us"]
@@ -175,37 +160,14 @@ class GroupHistory:
         if row["event"] == "partitions_assigned":
             self.samples.see(probe(now_us, row["partitions"]))
 
-    def _change_partitions(self, row: Row) -> None:
-        event = row["event"]
-        if event in ("scenario_started", "partitions_created"):
-            for partition in row["partitions"]:
-                self._create(partition, row["time_us"])
-        elif event == "partitions_deleted":
-            for partition in row["partitions"]:
-                if self._owned_by.pop(partition, None) is not None:
-                    self._unowned.discard(partition)
-                    self.owners.set(partition, row["time_us"], ABSENT)
-
-    def _create(self, partition: str, now_us: int) -> None:
-        if partition not in self._owned_by:
-            self._owned_by[partition] = []
-            self._unowned.add(partition)
-            self.owners.set(partition, now_us, self._without_owner)
-
-    def _change_owner(self, fact: OwnerFact, now_us: int) -> None:
-        if fact.partition not in self._owned_by:
-            if fact.kind != "own":
-                return
-            self._create(fact.partition, now_us)
-        owners = self._owned_by[fact.partition]
-        member = self.members.setdefault(fact.member, len(self.members))
-        if fact.kind == "own" and member not in owners:
-            owners.append(member)
-        elif fact.kind == "end" and member in owners:
-            owners.remove(member)
-        if owners:
-            self._unowned.discard(fact.partition)
-            self.owners.set(fact.partition, now_us, owners[0] if len(owners) == 1 else TWO_OWNERS)
-        else:
-            self._unowned.add(fact.partition)
-            self.owners.set(fact.partition, now_us, self._without_owner)
+    def _see_owners(self, partitions: Iterable[str], now_us: int, figures: FiguresAccumulator) -> None:
+        """Draw the owners that these have since the row."""
+        for partition in partitions:
+            owners = figures.owners(partition)
+            if owners is None:
+                value = ABSENT
+            elif not owners:
+                value = self._without_owner
+            else:
+                value = self.numbers[owners[0]] if len(owners) == 1 else TWO_OWNERS
+            self.owners.set(partition, now_us, value)

@@ -232,7 +232,7 @@ def _chosen(view: RunView) -> tuple[list[str], str]:
 
 def _is_crowded(view: RunView) -> bool:
     """Whether there are more members than colours: then all owners are grey."""
-    return len(view.history.members) > len(OWNERS_LIGHT)
+    return len(view.history.numbers) > len(OWNERS_LIGHT)
 
 
 def _colours(value: int, share: int, is_crowded: bool) -> Iterable[str]:

@@ -42,7 +42,6 @@ def recorded(trace: Path, window: Window = WHOLE) -> tuple[Explanation, Recordin
         return found[-1]
 
     (one,) = explain(trace, window=window, reader=reader)
-    found[0].finish()
     return one, found[0]
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.report.lanes.members import Activity, GroupLanes, Member
-from groupstorm.trace.reader import read_rows
-from groupstorm.trace.rows import as_mapping, read_row
+from groupstorm.trace.events.scenario import PartitionsDeleted
+from groupstorm.trace.reader import Row, read_rows
+from groupstorm.trace.rows import as_mapping
+from groupstorm.trace.schema import Source
 from tests.figures.tracing import SECOND, Trace, coordinator_trace
 from tests.imports.importing import import_texts
 from tests.imports.test_several_logs import BROKER, FOLLOWER, LEADER, client_log
@@ -22,18 +25,19 @@ def history_of(trace: Trace, member: str) -> list[tuple[float, Activity]]:
     return changes(rows, member)
 
 
-def added(lanes: GroupLanes, row: Mapping[str, Any]) -> Iterable[Member]:
-    """The members of which the row has changed something."""
-    entry = read_row(row)
-    assert entry is not None
-    return lanes.add(row, entry[2])
-
-
-def changes(rows: Sequence[Mapping[str, Any]], member: str) -> list[tuple[float, Activity]]:
+def taken(rows: Iterable[Row]) -> Iterator[tuple[Row, GroupLanes, Iterable[Member]]]:
+    """Each row with the lanes behind it, and the members of which it may have changed something."""
     lanes = GroupLanes()
-    found: list[tuple[float, Activity]] = []
+    figures = FiguresAccumulator(listener=lanes)
     for row in rows:
-        if member not in [one.name for one in added(lanes, row)]:
+        figures.add_row(row)
+        yield row, lanes, lanes.take(row, figures)
+
+
+def changes(rows: Iterable[Row], member: str) -> list[tuple[float, Activity]]:
+    found: list[tuple[float, Activity]] = []
+    for row, lanes, touched in taken(rows):
+        if member not in [one.name for one in touched]:
             continue
         activity = lanes.members[member].activity(lanes.knows_owners)
         if not found or found[-1][1] is not activity:
@@ -82,6 +86,17 @@ def test_a_member_that_fetches_from_some_of_its_partitions_does_not_stand_still(
     assert changes([*rows, some, others], "a")[-1] == (3, Activity.PAUSED)
 
 
+def test_a_member_does_not_own_a_partition_that_was_deleted() -> None:
+    trace = Trace()
+    trace.scenario("t-0")
+    trace.start(1, "a")
+    trace.take(2, "a", 1, "t-0")
+    trace.rejoin(4, "a")
+    trace.add(5, Source.WORLD, PartitionsDeleted("g", ("t",), ("t-0",)))
+    trace.revoke(6, "a", 1, "t-0")
+    assert history_of(trace, "a")[-2:] == [(4, Activity.REJOINS), (5, Activity.JOINS)]
+
+
 def test_rows_of_the_coordinator_alone() -> None:
     trace = coordinator_trace("range")
     trace.remove(20, "a")
@@ -101,10 +116,7 @@ def test_a_cooperative_member_keeps_its_partitions_while_it_joins() -> None:
 
 def test_what_a_log_does_not_say_is_unknown(tmp_path: Path) -> None:
     import_texts(tmp_path, {"server.log": BROKER})
-    rows = [*read_rows(tmp_path / "out")]
-    lanes = GroupLanes()
-    for row in rows:
-        added(lanes, row)
+    *_, (_, lanes, _) = taken(read_rows(tmp_path / "out"))
     assert not lanes.knows_owners
     assert {one.activity(lanes.knows_owners) for one in lanes.members.values() if one.present} <= {
         Activity.UNKNOWN
@@ -118,7 +130,7 @@ def test_the_logs_of_the_members_say_it(tmp_path: Path) -> None:
         "b.log": client_log("app-b", FOLLOWER),
     }
     import_texts(tmp_path, logs)
-    found = [activity for _, activity in changes([*read_rows(tmp_path / "out")], "app-a")]
+    found = [activity for _, activity in changes(read_rows(tmp_path / "out"), "app-a")]
     assert found[0] is Activity.JOINS
     assert Activity.OWNS in found
     assert Activity.UNKNOWN not in found

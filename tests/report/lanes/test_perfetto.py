@@ -203,7 +203,7 @@ def test_a_window_begins_with_what_is_open(cooperative: Path, tmp_path: Path) ->
     assert min(times) == window.from_us
     assert max(times) <= 150 * SECOND
     begun = [event for event in events if event["ph"] == "B" and event["ts"] == window.from_us]
-    members = recorded(cooperative)[1].members.values()
+    members = recorded(cooperative)[1].activities.values()
     assert len(begun) == sum(one.at(window.from_us) is not Activity.GONE for one in members) >= 4
     assert (tmp_path / "out.json.gz").read_bytes()[:2] == b"\x1f\x8b"
 
