@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
+from groupstorm.explain.explanation import Reader
+from groupstorm.figures.accumulator import FiguresAccumulator
+from groupstorm.history.gaps import ClosedGap
 from groupstorm.report.sentences import (
     GROUP_EVENTS,
     OVERVIEW_EVENTS,
@@ -70,26 +73,20 @@ def _of_members(rows: Iterable[Row], selection: Selection) -> Iterator[tuple[int
 def _of_partition(rows: Iterable[Row], selection: Selection) -> Iterator[tuple[int, list[str]]]:
     """The rounds in which the partition was given up, un-owned or taken, with the events that led to them."""
     partition = str(selection.partition)
-    gaps: defaultdict[str, _Gap] = defaultdict(lambda: _Gap(partition))
+    handovers: defaultdict[str, _Handovers] = defaultdict(lambda: _Handovers(partition))
     pending: defaultdict[str, list[str]] = defaultdict(list)  # printed if the partition changes hands
-    scenarios: set[str] = set()
     for row in rows:
         event, group = row["event"], row["group"]
-        gap = gaps[group]
-        if event == "scenario_started":
-            scenarios.add(group)
-        elif event == "member_started" and group in scenarios:
-            gap.begin(row["time_us"])
+        gap = handovers[group]
+        summary = gap.add(row)
         if event in GROUP_EVENTS:
             pending[group].append(_timed(row, SENTENCES[event](row), selection))
             if gap.is_open:
                 yield row["time_us"], pending.pop(group)
         if event in OWNERSHIP_EVENTS and partition in row["partitions"]:
             lines = [*pending.pop(group, ()), _timed(row, SENTENCES[event](row, partition), selection)]
-            summary = gap.add(row)
             yield row["time_us"], lines if summary is None else [*lines, _untimed(row, summary, selection)]
         elif event == "group_state_changed" and row["state"] == "Stable":
-            gap.round_over()
             if not gap.is_open:
                 pending.pop(group, None)
 
@@ -143,38 +140,40 @@ class _Round:
         return None
 
 
-class _Gap:
-    """From one owner of a partition to the next, in one group."""
+class _Handovers(Reader):
+    """One partition from owner to owner, in one group, as the figures see it."""
 
     def __init__(self, partition: str) -> None:
         self._partition = partition
-        self._free_us: int | None = None
-        self._old_owner = ""
+        self._figures = FiguresAccumulator(listener=self)
         self._rounds = 0
+        self._closed: ClosedGap | None = None
 
     @property
     def is_open(self) -> bool:
-        return self._free_us is not None
+        """Whether the partition has no owner, and should have one, by the rows of members."""
+        figures = self._figures
+        is_known = figures.owned_from_us is not None and figures.view is None
+        return is_known and figures.owners(self._partition) == []
 
-    def begin(self, now_us: int) -> None:
-        """A process of the group has started: until somebody has had the partition, it has no owner."""
-        if not self._old_owner:
-            self._free_us, self._old_owner = now_us, "nobody"
+    def gap_closed(self, gap: ClosedGap) -> None:
+        if gap.partition == self._partition:
+            self._closed = gap
 
-    def round_over(self) -> None:
-        self._rounds += 1
+    def interval_ended(self, partition: str, member: str, position: int | None) -> None:
+        if partition == self._partition:
+            self._rounds = 0
 
     def add(self, row: Row) -> str | None:
-        """Take the next row about the partition; returns a summary if the row gives it an owner again."""
-        if row["event"] != "partitions_assigned":
-            self._free_us, self._old_owner, self._rounds = row["time_us"], row["member"], 0
+        """Take the group's next row; returns a summary if the row gives the partition an owner again."""
+        self._figures.add_row(row)
+        gap, self._closed = self._closed, None
+        rounds = count(self._rounds, "round")
+        self._rounds += row["event"] == "group_state_changed" and row["state"] == "Stable"
+        if gap is None or (gap.old_owner is None and gap.since_us == gap.to_us):
             return None
-        if self._free_us is None:
-            self._old_owner = row["member"]
-            return None
-        gap = (row["time_us"] - self._free_us) / 1e6
-        old_owner, self._old_owner, self._free_us = self._old_owner, row["member"], None
+        unowned_s = (gap.to_us - gap.since_us) / 1e6
         return (
-            f"{self._partition}: {old_owner} -> {row['member']}, "
-            f"un-owned for {gap:.3f} s over {count(self._rounds, 'round')}"
+            f"{self._partition}: {gap.old_owner or 'nobody'} -> {gap.new_owner}, "
+            f"un-owned for {unowned_s:.3f} s over {rounds}"
         )
