@@ -11,18 +11,15 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 from groupstorm.coordinator.classic.group import ClassicGroup
-from groupstorm.coordinator.classic.sessions import heartbeat
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.coordinator import HANDLERS, GroupCoordinator, Handler
 from groupstorm.coordinator.effects import PendingReply, Write
-from groupstorm.coordinator.errors import NO_ERROR, REBALANCE_IN_PROGRESS, Error
 from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.messages import OffsetCommit
 from groupstorm.coordinator.offset_requests import check_commit, handle_commit
 from groupstorm.coordinator.records import AppendPolicy, immediate
 from groupstorm.coordinator.shard import Shard
-from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.coordinator.timers import MEMBER_SESSION, SESSION, Timer, TimerKind, Timers
 
 _SESSIONS: Final = (SESSION, MEMBER_SESSION)
@@ -113,18 +110,6 @@ class SimulatedGroupCoordinator(GroupCoordinator):
         self._timers = ObservedTimers(on_earlier, moment or (lambda: self._shard.now_ms))
         self._shard.timers = self._timers
 
-    def heartbeat(
-        self, group: str, member_id: str, group_instance_id: str | None, generation: int, now_ms: int
-    ) -> Error | None:
-        """The error with which `handle` would answer this Heartbeat, for drivers with very many of them; None
-        if the answer has to wait for a write: then only `handle` can give it, and the member's session has
-        started again."""
-        shard = self._shard
-        shard.now_ms = now_ms
-        error = heartbeat(shard, group, member_id, group_instance_id, generation)
-        waits = (error is NO_ERROR or error is REBALANCE_IN_PROGRESS) and group in shard.writes
-        return None if waits else error
-
     def last_write(self, group: str) -> Write | None:
         """The last write of the group that is under way: it holds back the responses that wait; None if none
         is. To look at only."""
@@ -159,15 +144,6 @@ class SimulatedGroupCoordinator(GroupCoordinator):
             timeout_ms = shard.group_options.modern(known.kind, group).session_timeout_ms
         until_ms = max(now_ms, contact_ms + timeout_ms)
         self._timers.set_session_since(kind, group, member_id, until_ms, contact)
-
-    def is_at_rest(self, group: str, member_id: str, epoch: int) -> bool:
-        """Whether the member of a share group has its target, and no heartbeat can change anything."""
-        shard = self._shard
-        known = shard.group_as(group, ShareGroup)
-        if known is None or member_id not in known.members or known.is_refresh_due(shard.now_ms):
-            return False
-        is_current = known.members[member_id].epoch == epoch == known.epoch == known.assignment_epoch
-        return is_current and not known.to_initialize and not known.has_unassigned(shard.topics)
 
     def members_without_session(self, group: str) -> tuple[tuple[str, str], ...]:
         """Members of a consumer group that no session removes: their member ids and client ids."""

@@ -9,16 +9,14 @@ from itertools import takewhile
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.member_session import Generation
-from groupstorm.clients.requests import heartbeat_instance
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.classic.states import STABLE
 from groupstorm.coordinator.config import COMPATIBILITY, Compatibility, CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommit, Request, Response
+from groupstorm.coordinator.messages import OffsetCommit, Request, Response
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.coordinator.simulated import SimulatedGroupCoordinator
@@ -27,7 +25,7 @@ from groupstorm.coordinator.topics import Topic
 from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, SHARE, STREAMS_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.clock import ORDER_BITS, Clock
-from groupstorm.storms.world.response_errors import API_AND_ERROR, api_and_error
+from groupstorm.storms.world.response_errors import api_and_error
 from groupstorm.storms.world.trace_buffer import FLUSH_AT, TraceBuffer
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.schema import Source
@@ -59,7 +57,6 @@ OnCommit: TypeAlias = Callable[[OffsetCommit, Callable[[Response], None]], Calla
 #: Events after which the coordinator may answer a heartbeat differently.
 _GROUP_CHANGES = frozenset(
     {
-        coordinator_events.GroupEpochBumped,
         coordinator_events.GroupStateChanged,
         coordinator_events.MemberReconciled,
         coordinator_events.MemberRemoved,
@@ -175,22 +172,6 @@ class VirtualBroker:
         if type(request) is OffsetCommit:
             receive = self.on_commit(request, receive)
         self._carry_out(self.coordinator.handle(request, self.clock.now_us // 1000, receive))
-
-    def heartbeat(self, config: ConsumerConfig, generation: Generation) -> Error | None:
-        """A heartbeat of ``generation`` has arrived: the error of its response.
-
-        None if only `handle` can give it: the response has to wait for a write, and the session has started
-        again, or the group is a consumer group.
-        """
-        if self.consumer_group is not None:
-            return None  # a classic member of a consumer group
-        now_ms = self.clock.now_us // 1000
-        error = self.coordinator.heartbeat(
-            GROUP, generation.member_id, heartbeat_instance(config), generation.id, now_ms
-        )
-        if error is not None:
-            self.count(API_AND_ERROR[HeartbeatResponse, error], 1)
-        return error
 
     def response_leaves_us(self) -> int:
         """When the next response leaves: the coordinator works on one request at a time."""
@@ -324,10 +305,8 @@ class VirtualBroker:
         return group if isinstance(group, ShareGroup) else None
 
     def is_quiet(self, member_id: str, epoch: int) -> bool:
-        """Whether no heartbeat of the consumer or share group can change anything, and the member is where
-        it should be."""
-        if self.share_group is not None:
-            return not self.is_writing and self.coordinator.is_at_rest(GROUP, member_id, epoch)
+        """Whether no heartbeat of the consumer group can change anything, and the member is where it should
+        be."""
         group = self.consumer_group
         if group is None or group.state is not ConsumerGroupState.STABLE or self.is_writing:
             return False

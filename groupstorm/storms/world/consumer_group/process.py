@@ -82,8 +82,8 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         hooks: RebalanceHooks | None = None,
     ) -> None:
         self._new_group_member = new_member or self._new_consumer
-        self._heartbeats = QuietHeartbeats(self)
-        self._network_thread = NetworkThread(environment, self, self._heartbeats)
+        self._heartbeats = QuietHeartbeats(environment, self)
+        self._network_thread = NetworkThread(self, self._heartbeats.rest)
         super().__init__(environment, index, incarnation, config, settings)
         self._calls = ListenerCalls(environment, self, hooks)
         #: The callbacks that wait for a poll().

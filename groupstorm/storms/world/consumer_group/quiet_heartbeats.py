@@ -14,17 +14,22 @@ from typing import Any, Protocol
 
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember
+from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.operations import Disconnected, SendHeartbeat
 from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Response
-from groupstorm.coordinator.share.messages import ShareGroupHeartbeatResponse
 from groupstorm.storms.world.clock import ClientClock, Kind, moment_of, order_of
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.periodic_requests import PeriodicRequests, ProcessTimer, Sender
 
-#: Makes an answer that brings nothing: error, member id, epoch, interval.
-NewResponse = type[ConsumerGroupHeartbeatResponse] | type[ShareGroupHeartbeatResponse]
+
+class Resting(Protocol):
+    """The periodic requests of a process."""
+
+    def rest(self) -> None:
+        """Compute them from now on."""
+        ...
 
 
 class BeatingProcess(Protocol):
@@ -35,6 +40,15 @@ class BeatingProcess(Protocol):
     connection: VirtualConnection
     group_member: HeartbeatingMember[Any]
     index: int
+    topics_to_tell: bool
+
+    @property
+    def periodic_requests(self) -> Resting: ...
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has joined and nothing is under way."""
+        ...
 
     def note_polls(self) -> None:
         """Tell the member of the application's last poll()."""
@@ -50,17 +64,13 @@ class BeatingProcess(Protocol):
 
 
 class QuietHeartbeats:
-    """The heartbeats of one process: each leaves ``interval_ms`` after the one before. ``response`` is their
-    answer's type."""
+    """The heartbeats of one process: each leaves ``interval_ms`` after the one before."""
 
-    __slots__ = ("_api", "_due_ms", "_interval_ms", "_process", "_response")
+    __slots__ = ("_due_ms", "_environment", "_interval_ms", "_process")
 
-    def __init__(
-        self, process: BeatingProcess, response: NewResponse = ConsumerGroupHeartbeatResponse
-    ) -> None:
+    def __init__(self, environment: Environment, process: BeatingProcess) -> None:
+        self._environment = environment
         self._process = process
-        self._response = response
-        self._api = (response.__name__.removesuffix("Response"), None)
         #: When the first of them leaves, on the machine's clock; None: they are sent.
         self._due_ms: int | None = None
         self._interval_ms = 0
@@ -69,9 +79,24 @@ class QuietHeartbeats:
     def is_quiet(self) -> bool:
         return self._due_ms is not None
 
-    def rest(self, due_ms: int, interval_ms: int) -> None:
-        """Compute them from now on."""
-        self._due_ms, self._interval_ms = due_ms, interval_ms
+    def rest(self, due_ms: int) -> bool:
+        """Compute them from now on if nothing disturbs them. Returns whether that is so."""
+        process, environment = self._process, self._environment
+        member = process.group_member
+        if (
+            environment.sends_heartbeats
+            or member.state is not MemberState.STABLE
+            or process.connection.in_flight
+            or not process.settled
+            or process.topics_to_tell
+            or member.missed_an_answer
+            or member.backs_off(process.client_clock.ms(environment.clock.now_us))
+            or not environment.broker.is_quiet(member.member_id, member.epoch)
+        ):
+            return False
+        self._due_ms, self._interval_ms = due_ms, member.heartbeat_interval_ms
+        process.periodic_requests.rest()
+        return True
 
     def wake(self) -> None:
         """Send them from now on."""
@@ -102,7 +127,7 @@ class QuietHeartbeats:
             arrived = sent - 1
             before_us = process.client_clock.us(last_ms - self._interval_ms)
             contact_us = before_us + connection.periodic_latency_us(before_us)
-        broker.count(self._api, arrived)
+        broker.count(("ConsumerGroupHeartbeat", None), arrived)
         member.step(last_ms)
         for operation in member.operations():
             assert isinstance(operation, SendHeartbeat), operation
@@ -111,7 +136,9 @@ class QuietHeartbeats:
             if arrival_us > arrived_us:
                 connection.overtake(operation.request, sent_us, timeout_ms, take)
                 continue
-            response = self._response(NO_ERROR, member.member_id, member.epoch, self._interval_ms)
+            response = ConsumerGroupHeartbeatResponse(
+                NO_ERROR, member.member_id, member.epoch, self._interval_ms
+            )
             answered_us = arrival_us + connection.periodic_response_latency_us(sent_us)
             if answered_us > answers_us:
                 connection.overtake_response(operation.request, sent_us, answered_us, response, take)

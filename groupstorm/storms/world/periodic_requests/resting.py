@@ -30,18 +30,16 @@ class RestingMembers:
 
     Commits by hand are computed all the time, until the coordinator refuses them.
 
-    ``is_possible``: the group does not move. ``wakes_by_epoch``: a new epoch is news to all members, as in a
-    share group, which has no states for it.
+    ``is_possible``: the group does not move.
     """
 
-    __slots__ = ("_by_member_id", "_committing", "is_possible", "wakes_by_epoch")
+    __slots__ = ("_by_member_id", "_committing", "is_possible")
 
     def __init__(self) -> None:
         self._by_member_id: dict[str, Requests] = {}
         #: Member id -> the call that ends its commits by hand: the coordinator refuses them from then on.
         self._committing: dict[str, Callable[[], None]] = {}
         self.is_possible = True
-        self.wakes_by_epoch = False
 
     def add(self, member_id: str, requests: Requests) -> None:
         self._by_member_id[member_id] = requests
@@ -75,9 +73,6 @@ class RestingMembers:
                 for stop in tuple(self._committing.values()):
                     stop()  # the member has not joined: its generation is over
             elif not self.is_possible:
-                self.wake_heartbeats()
-        elif isinstance(event, events.GroupEpochBumped):
-            if self.wakes_by_epoch:
                 self.wake_heartbeats()
         elif isinstance(event, events.MemberReconciled):
             self._wake(event.member_id)

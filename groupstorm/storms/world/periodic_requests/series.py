@@ -248,11 +248,7 @@ class Heartbeats(Series):
     def _arrives(self, k: int) -> None:
         if self._is_lost(k):
             return
-        error = self._broker.heartbeat(self._config, self.generation)
-        if error is not None:
-            self._answered(k, error)
-        else:
-            self._broker.handle(heartbeat(self._config, self.generation), partial(self._responded, k))
+        self._broker.handle(heartbeat(self._config, self.generation), partial(self._responded, k))
 
     def _responded(self, k: int, response: Response) -> None:
         assert isinstance(response, HeartbeatResponse)
