@@ -171,7 +171,7 @@ class VirtualConnection:
         "in_flight",
         "index",
         "latency",
-        "lost",
+        "losses",
         "network",
         "no_requests_until_us",
         "no_responses_until_us",
@@ -204,8 +204,9 @@ class VirtualConnection:
         #: Sent and not answered, in the order of sending.
         self.in_flight: list[RequestInFlight] = []
         self.broken_until_us = network.down_until_us
-        #: The moment at which it was lost: periodic requests under way never arrive.
-        self.lost = 0
+        #: The number of times that it was lost otherwise than by the client: periodic requests under way
+        #: never arrive.
+        self.losses = 0
         #: The network swallows the bytes of one side until then: TCP sends them again at that time.
         self.no_requests_until_us = self.no_responses_until_us = 0
         #: Requests that have arrived behind a parked one, which mutes the connection.
@@ -313,7 +314,7 @@ class VirtualConnection:
         A shorter loss within a longer one does not end that.
         """
         self.broken_until_us = max(self.broken_until_us, self.clock.now_us + duration_us)
-        self.lost = self.clock.moment
+        self.losses += 1
         self.abandon()
 
     def abandon(self) -> None:

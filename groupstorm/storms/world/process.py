@@ -356,6 +356,7 @@ class PositionCommits:
         """Commit as a member of the generation ``sent``; ``then`` gets the error of the response, or
         `Disconnected`."""
         process = self._process
+        process.periodic_requests.settle_commits()  # this commit replaces those before
         self._sent += 1
         process.connection.send(
             commit_request(process.config, positions, sent),
@@ -379,7 +380,5 @@ class PositionCommits:
         if error is NO_ERROR and number > self._accepted:
             self._accepted = number
             error = self._environment.commit(positions)
-        if error is NO_ERROR:
-            process.periodic_requests.commits_superseded()
         process.membership.commit_answered(error, sent)
         then(error)

@@ -18,6 +18,7 @@ from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.operations import Disconnected, SendHeartbeat
 from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Response
+from groupstorm.coordinator.timers import MEMBER_SESSION
 from groupstorm.storms.world.clock import ClientClock, Kind, moment_of, order_of
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.environment import Environment
@@ -95,6 +96,8 @@ class QuietHeartbeats:
         ):
             return False
         self._due_ms, self._interval_ms = due_ms, member.heartbeat_interval_ms
+        environment.resting.heartbeats[member.member_id] = self
+        environment.broker.suspend_session(member.member_id)
         process.periodic_requests.rest()
         return True
 
@@ -104,47 +107,50 @@ class QuietHeartbeats:
         if first_ms is None:
             return
         process, interval_ms = self._process, self._interval_ms
+        member_id = process.group_member.member_id
+        del self._environment.resting.heartbeats[member_id]
+        self._environment.broker.resume_session(member_id)
         process.note_polls()
         ran_us = process.connection.clock.passed_us(order_of(Kind.NETWORK_THREAD, process.index))
         shown_ms = process.client_clock.ms(ran_us)
         sent = 0 if shown_ms < first_ms else (shown_ms - first_ms) // interval_ms + 1
-        contact = self._overtake(first_ms, sent) if sent else 0
-        process.connection.broker.resume_session(process.group_member.member_id, contact)
+        if sent:
+            self._overtake(first_ms, sent)
         process.run_network_thread_at(first_ms + sent * interval_ms)
 
-    def _overtake(self, first_ms: int, sent: int) -> int:
-        """Put the last heartbeat where it is, as ``sent`` of them have left by now. Returns the moment at
-        which the last one arrived (0: none has)."""
+    def _overtake(self, first_ms: int, sent: int) -> None:
+        """Put the last heartbeat where it is, as ``sent`` of them have left by now."""
         process = self._process
         connection, member = process.connection, process.group_member
         broker, clock = connection.broker, connection.clock
-        arrived_us, answers_us = map(clock.passed_us, (connection.request_order, connection.response_order))
         last_ms = first_ms + (sent - 1) * self._interval_ms
         sent_us = process.client_clock.us(last_ms)
-        arrival_us = sent_us + connection.periodic_latency_us(sent_us)
-        arrived, contact_us = sent, arrival_us
-        if arrival_us > arrived_us:
-            arrived = sent - 1
+        arrival_us = contact_us = sent_us + connection.periodic_latency_us(sent_us)
+        is_under_way = arrival_us > clock.passed_us(connection.request_order)
+        if is_under_way:
+            sent -= 1
             before_us = process.client_clock.us(last_ms - self._interval_ms)
             contact_us = before_us + connection.periodic_latency_us(before_us)
-        broker.count(("ConsumerGroupHeartbeat", None), arrived)
+        if sent:
+            broker.count(("ConsumerGroupHeartbeat", None), sent)
+            broker.in_contact(
+                MEMBER_SESSION, member.member_id, moment_of(contact_us, connection.request_order)
+            )
         member.step(last_ms)
         for operation in member.operations():
             assert isinstance(operation, SendHeartbeat), operation
             take = partial(process.answered, operation)
-            timeout_ms = process.config.request_timeout_ms
-            if arrival_us > arrived_us:
-                connection.overtake(operation.request, sent_us, timeout_ms, take)
+            if is_under_way:
+                connection.overtake(operation.request, sent_us, process.config.request_timeout_ms, take)
                 continue
             response = ConsumerGroupHeartbeatResponse(
                 NO_ERROR, member.member_id, member.epoch, self._interval_ms
             )
             answered_us = arrival_us + connection.periodic_response_latency_us(sent_us)
-            if answered_us > answers_us:
+            if answered_us > clock.passed_us(connection.response_order):
                 connection.overtake_response(operation.request, sent_us, answered_us, response, take)
             else:
                 member.answered(operation, response, process.client_clock.ms(answered_us))
-        return moment_of(contact_us, connection.request_order) if arrived else 0
 
 
 class HeartbeatingProcess(Sender, Protocol):
@@ -185,7 +191,6 @@ class ConsumerGroupRequests(PeriodicRequests):
 
     def stop(self) -> None:
         self.wake_heartbeats()
-        self._resting.remove(self._membership.generation.member_id)
         super().stop()
 
     def restart(self) -> None:
@@ -197,12 +202,7 @@ class ConsumerGroupRequests(PeriodicRequests):
         return self._process.next_network_run_us()
 
     def _heartbeats_rest(self) -> bool:
-        if not self._own_heartbeats.is_quiet:
-            return False
-        member_id = self._membership.generation.member_id
-        self._resting.add(member_id, self)
-        self._broker.suspend_session(member_id)
-        return True
+        return self._own_heartbeats.is_quiet
 
     def wake_heartbeats(self) -> None:
         self._own_heartbeats.wake()

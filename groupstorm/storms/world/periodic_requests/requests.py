@@ -34,11 +34,9 @@ class PeriodicRequests:
         "_commits",
         "_config",
         "_connection",
-        "_contact",
         "_exact",
         "_held_since_us",
         "_last_heartbeat_us",
-        "_latency_most_us",
         "_membership",
         "_network",
         "_records",
@@ -58,26 +56,26 @@ class PeriodicRequests:
         sender: Sender,
     ) -> None:
         self._network = network
-        self._latency_most_us = network.latency.largest_us
         self._clock = network.clock
         self._broker = network.broker
         self._records = records
         self._resting = resting
         self._timer = timer
-        self._exact = exact
         self._sender = sender
         self._config = sender.config
         self._client_clock = sender.client_clock
         self._membership = sender.membership
         self._connection = sender.connection
+        steps_ms = self._config.retry_backoff_ms if self._config.profile.heartbeats_wait_in_steps else 0
+        apart_us = self._client_clock.timer_us(self._config.heartbeat_interval_ms + steps_ms) + timer.most_us
+        apart_us += network.latency.largest_us
+        #: A session may end between two heartbeats: then both are sent.
+        self._exact = exact or apart_us >= self._config.session_timeout_ms * 1000
         self.heartbeats: Heartbeats | None = None
         self._commits: BackgroundCommits | None = None
         self._by_hand: HandCommits | None = None
         if sender.commits in (BATCH, RECORD):
             self._by_hand = HandCommits(network, records, resting, sender)
-        #: The moment at which the last computed request arrived that the coordinator does not know of (0:
-        #: none).
-        self._contact = 0
         self._held_since_us: int | None = None
         self._last_heartbeat_us: int | None = None
 
@@ -90,8 +88,7 @@ class PeriodicRequests:
         heartbeats = self.heartbeats
         if heartbeats is not None:
             if wanted and heartbeats.generation is membership.generation:
-                if not heartbeats.is_resting and self._resting.is_possible:
-                    self.rest()
+                self.rest()
                 return  # a process that cannot be reached has no series
             self._end_heartbeats()
         if wanted and self._sender.reachable():
@@ -111,10 +108,16 @@ class PeriodicRequests:
     def follow_work(self) -> None:
         """The application has other partitions, or other records arrive: how long it works may change."""
         heartbeats, config = self.heartbeats, self._config
-        if heartbeats is not None and config.profile.heartbeats_wait_in_steps:
-            share, batch_us = self._sender.work_share()
-            most_us = min(batch_us, self._client_clock.timer_us(config.retry_backoff_ms))
-            heartbeats.schedule.works(self._clock.now_us, share, most_us)
+        lateness = None if heartbeats is None else heartbeats.schedule.lateness
+        if heartbeats is None or lateness is None or not config.profile.heartbeats_wait_in_steps:
+            return
+        share, batch_us = self._sender.work_share()
+        most_us = min(batch_us, self._client_clock.timer_us(config.retry_backoff_ms)) if share else 0
+        if lateness.work != (share, most_us):
+            heartbeats.wake()
+            after_k = heartbeats.schedule.last_sent(self._clock.now_us, heartbeats.sent) + 1
+            lateness.works(after_k, share, most_us)
+            self.rest()
 
     def hold_heartbeats(self, duration_us: int) -> None:
         """The assignor runs and holds the client's lock: no heartbeats for ``duration_us``."""
@@ -130,11 +133,9 @@ class PeriodicRequests:
             self._by_hand.start()
         elif self._sender.commits != NEVER:
             interval_us = self._client_clock.timer_us(self._config.auto_commit_interval_ms)
-            schedule = RequestSchedule(
-                Kind.COMMIT_ARRIVES, self._clock.now_us, interval_us, self._connection, self._latency_most_us
-            )
+            schedule = RequestSchedule(Kind.COMMIT_ARRIVES, self._clock.now_us, interval_us, self._connection)
             self._commits = BackgroundCommits(
-                self._network, self._sender, schedule, self._answered, self._records
+                self._network, self._sender, schedule, self._answered, self._resting.commits, self._records
             )
             self._begin(self._commits)
 
@@ -144,7 +145,6 @@ class PeriodicRequests:
             self._by_hand.stop()
         commits, self._commits = self._commits, None
         if commits is not None:
-            self._in_contact(commits.catch_up())
             commits.end()
 
     def settle_commits(self) -> None:
@@ -153,22 +153,12 @@ class PeriodicRequests:
         if self._by_hand is not None:
             self._by_hand.settle()
         if self._commits is not None:
-            self._commits.settle()
-
-    def commits_superseded(self) -> None:
-        """A later commit of everything has been accepted: those that have arrived by now count no more."""
-        if self._commits is not None:
-            self._commits.superseded()
+            self._commits.wake()
 
     def begun(self, positions: Mapping[TopicPartition, int]) -> None:
         """The process begins to process these partitions there."""
         if self._by_hand is not None:
             self._by_hand.begun(positions)
-
-    def first_positions_known(self) -> None:
-        """The process had no position until now: background commits before had nothing to commit."""
-        if self._commits is not None:
-            self._commits.first_positions_known()
 
     def stop(self) -> None:
         """The process stands still or is gone; requests that it has sent still arrive."""
@@ -191,7 +181,10 @@ class PeriodicRequests:
     def next_heartbeat_us(self) -> int:
         """When the next heartbeat leaves; now if none is due."""
         now_us, heartbeats = self._clock.now_us, self.heartbeats
-        return now_us if heartbeats is None else heartbeats.schedule.next_sent_us(now_us)
+        if heartbeats is None:
+            return now_us
+        heartbeats.wake()
+        return max(now_us, heartbeats.schedule.sent_us(heartbeats.sent + 1))
 
     def _begin_heartbeats(self, first_us: int, interval_us: int) -> None:
         schedule = RequestSchedule(
@@ -199,27 +192,25 @@ class PeriodicRequests:
             first_us - interval_us,
             interval_us,
             self._connection,
-            self._latency_most_us,
             self._timer.series(first_us),
         )
-        self.heartbeats = Heartbeats(self._network, self._sender, schedule, self._answered)
+        self.heartbeats = Heartbeats(
+            self._network, self._sender, schedule, self._answered, self._resting.heartbeats
+        )
         self._begin(self.heartbeats)
 
     def _begin(self, series: Series) -> None:
-        if self._resting.is_possible:
-            self.rest()
-        if not series.is_resting:
-            series.send_next()
+        series.send_next()
+        self.rest()
 
     def _end_heartbeats(self) -> None:
-        heartbeats = self.heartbeats
+        heartbeats, self.heartbeats = self.heartbeats, None
         if heartbeats is not None:
-            self.wake()
+            if self._commits is not None:
+                self._commits.wake()
             heartbeats.end()
-            self._resting.remove(heartbeats.generation.member_id)
-            self.heartbeats = None
             if heartbeats.sent:
-                self._last_heartbeat_us = heartbeats.schedule.sent_us(heartbeats.sent)
+                self._last_heartbeat_us = heartbeats.sent_us
 
     def _answered(self, error: Error | None) -> None:
         """A request was accepted (None), or the member has received an error."""
@@ -233,10 +224,15 @@ class PeriodicRequests:
 
     def rest(self) -> None:
         """Compute the requests from now on if nothing disturbs them."""
-        if self._exact or not self._heartbeats_rest():
-            return
         commits = self._commits
-        if commits is not None and not commits.under_way:
+        if (
+            not self._exact
+            and self._heartbeats_rest()
+            and commits is not None
+            and not commits.is_resting
+            and not commits.under_way
+            and self._sender.work.partitions  # else it has no positions to commit yet
+        ):
             commits.rest()
 
     def _heartbeats_rest(self) -> bool:
@@ -244,38 +240,26 @@ class PeriodicRequests:
         heartbeats = self.heartbeats
         if heartbeats is None or heartbeats.is_resting:
             return heartbeats is not None
-        schedule, generation = heartbeats.schedule, heartbeats.generation
+        next_us = heartbeats.schedule.sent_us(heartbeats.sent + 1) + self._network.latency.largest_us
         if (
             heartbeats.under_way
-            or not self._broker.is_calm(generation)
             or not self._connection.passes
-            or schedule.most_apart_us >= self._config.session_timeout_ms * 1000
-            or not self._broker.outlasts(generation.member_id, schedule.arrives_by_us(heartbeats.sent + 1))
+            or not self._broker.is_calm(heartbeats.generation, next_us)
         ):
             return False
         heartbeats.rest()
-        self._resting.add(generation.member_id, self)
-        self._broker.suspend_session(generation.member_id)
         return True
 
     def wake(self) -> None:
         """Send the requests from now on."""
         self.wake_heartbeats()
-        if self._commits is not None and self._commits.is_resting:
-            self._in_contact(self._commits.wake())
+        if self._commits is not None:
+            self._commits.wake()
 
     def wake_heartbeats(self) -> None:
-        """Send heartbeats from now on; commits may rest until the member's generation is over."""
-        if self.heartbeats is not None and self.heartbeats.is_resting:
-            self._in_contact(self.heartbeats.wake())
-
-    def _in_contact(self, moment: int) -> None:
-        """Computed requests have arrived, the last one at this moment (0: none)."""
-        self._contact = max(self._contact, moment)
-        heartbeats = self.heartbeats
-        if heartbeats is not None and not heartbeats.is_resting:
-            self._broker.resume_session(heartbeats.generation.member_id, self._contact)
-            self._contact = 0
+        """Send heartbeats from now on."""
+        if self.heartbeats is not None:
+            self.heartbeats.wake()
 
 
 class HandCommits:
@@ -318,13 +302,13 @@ class HandCommits:
         if self._member_id is None and self._broker.has_member(generation):
             self._member_id = generation.member_id
             self._looks = self._sender.work.loop.looks(self._clock.now_us)
-            self._resting.add_committing(self._member_id, self.stop)
+            self._resting.by_hand[self._member_id] = self.stop
 
     def stop(self) -> None:
         """The application polls no more, or the coordinator refuses its commits from now on."""
         if self._member_id is not None:
             self.settle()
-            self._resting.remove_committing(self._member_id)
+            del self._resting.by_hand[self._member_id]
             self._member_id = None
 
     def begun(self, positions: Mapping[TopicPartition, int]) -> None:
