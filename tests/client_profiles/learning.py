@@ -11,7 +11,7 @@ from unittest.mock import patch
 import yaml
 
 from groupstorm.coordinator.errors import REBALANCE_IN_PROGRESS
-from groupstorm.coordinator.messages import HeartbeatResponse, JoinGroup, Request, Response
+from groupstorm.coordinator.messages import Heartbeat, HeartbeatResponse, JoinGroup, Request, Response
 from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.scenario.files import parse
 from groupstorm.storms.world.broker import VirtualBroker
@@ -75,7 +75,7 @@ def learning_ms(
 
         def answered(response: Response) -> None:
             is_news = isinstance(response, HeartbeatResponse) and response.error is REBALANCE_IN_PROGRESS
-            if is_news and joined_us[number]:
+            if isinstance(request, Heartbeat) and is_news and joined_us[number]:
                 learnt[number].setdefault(request.client_id, (now_us - joined_us[number]) // 1000)
             receive(response)
 
