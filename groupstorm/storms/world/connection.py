@@ -273,23 +273,21 @@ class VirtualConnection:
                 clock.at(late_us, sent.time_out)
         clock.in_order(leaves_us + self.latency.at(request_draw), self.request_order, sent.arrive)
 
-    def overtake(self, request: Request, sent_us: int, timeout_ms: int, on_result: OnResult) -> None:
-        """A periodic request is under way that was sent at ``sent_us``, and only computed until now."""
+    def overtake(
+        self, request: Request, sent_us: int, timeout_ms: int, on_result: OnResult, response: Response | None
+    ) -> None:
+        """A periodic request was sent at ``sent_us``, and only computed until now: it is under way, or its
+        ``response`` is."""
         request_draw, response_draw = self._draws_at(sent_us)
         timeout_us = self._client_clock.timer_us(timeout_ms)
         sent = RequestInFlight(self, request, timeout_us, on_result, 0, response_draw, sent_us)
         self.in_flight.append(sent)
-        arrival_us = sent_us + self.latency.at(request_draw)
-        self.clock.in_order(arrival_us, self.request_order, sent.arrive)
-
-    def overtake_response(
-        self, request: Request, sent_us: int, due_us: int, response: Response, on_result: OnResult
-    ) -> None:
-        """The response to such a request is under way and comes at ``due_us``."""
-        sent = RequestInFlight(self, request, 0, on_result, 0, 0, sent_us)
-        sent.response = response
-        self.in_flight.append(sent)
-        self.clock.in_order(due_us, self.response_order, sent.deliver)
+        due_us = sent_us + self.latency.at(request_draw)
+        if response is None:
+            self.clock.in_order(due_us, self.request_order, sent.arrive)
+        else:
+            sent.response = response
+            self.clock.in_order(due_us + self.latency.at(response_draw), self.response_order, sent.deliver)
 
     def find_coordinator(self, on_found: Callable[[], None]) -> None:
         """A round trip to any broker, once there is a way to one."""

@@ -86,7 +86,6 @@ class VirtualConsumer(VirtualProcess[Membership]):
         environment = self._environment
         return PeriodicRequests(
             environment.network,
-            environment.records,
             environment.resting,
             environment.heartbeat_timer(self.settings.of_member(self.index), self.config, self._incarnation),
             environment.sends_heartbeats,

@@ -12,149 +12,36 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Protocol
 
-from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember
 from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.operations import Disconnected, SendHeartbeat
 from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Response
 from groupstorm.coordinator.timers import MEMBER_SESSION
-from groupstorm.storms.world.clock import ClientClock, Kind, moment_of, order_of
-from groupstorm.storms.world.connection import VirtualConnection
+from groupstorm.storms.world.clock import Kind
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.periodic_requests import PeriodicRequests, ProcessTimer, Sender
+from groupstorm.storms.world.periodic_requests.schedule import RequestSchedule
+from groupstorm.storms.world.periodic_requests.series import Series
 
 
-class Resting(Protocol):
-    """The periodic requests of a process."""
+class HeartbeatingProcess(Sender, Protocol):
+    """The process whose member sends them."""
 
-    def rest(self) -> None:
-        """Compute them from now on."""
-        ...
-
-
-class BeatingProcess(Protocol):
-    """The process whose member it is."""
-
-    client_clock: ClientClock
-    config: ConsumerConfig
-    connection: VirtualConnection
     group_member: HeartbeatingMember[Any]
-    index: int
     topics_to_tell: bool
-
-    @property
-    def periodic_requests(self) -> Resting: ...
-
-    @property
-    def settled(self) -> bool:
-        """Whether it has joined and nothing is under way."""
-        ...
 
     def note_polls(self) -> None:
         """Tell the member of the application's last poll()."""
-        ...
-
-    def run_network_thread_at(self, shown_ms: int) -> None:
-        """Let the client's network thread run next when its clock shows ``shown_ms``."""
         ...
 
     def answered(self, sent: SendHeartbeat, response: Response | Disconnected) -> None:
         """A heartbeat was answered."""
         ...
 
-
-class QuietHeartbeats:
-    """The heartbeats of one process: each leaves ``interval_ms`` after the one before."""
-
-    __slots__ = ("_due_ms", "_environment", "_interval_ms", "_process")
-
-    def __init__(self, environment: Environment, process: BeatingProcess) -> None:
-        self._environment = environment
-        self._process = process
-        #: When the first of them leaves, on the machine's clock; None: they are sent.
-        self._due_ms: int | None = None
-        self._interval_ms = 0
-
-    @property
-    def is_quiet(self) -> bool:
-        return self._due_ms is not None
-
-    def rest(self, due_ms: int) -> bool:
-        """Compute them from now on if nothing disturbs them. Returns whether that is so."""
-        process, environment = self._process, self._environment
-        member = process.group_member
-        if (
-            environment.sends_heartbeats
-            or member.state is not MemberState.STABLE
-            or process.connection.in_flight
-            or not process.settled
-            or process.topics_to_tell
-            or member.missed_an_answer
-            or member.backs_off(process.client_clock.ms(environment.clock.now_us))
-            or not environment.broker.is_quiet(member.member_id, member.epoch)
-        ):
-            return False
-        self._due_ms, self._interval_ms = due_ms, member.heartbeat_interval_ms
-        environment.resting.heartbeats[member.member_id] = self
-        environment.broker.suspend_session(member.member_id)
-        process.periodic_requests.rest()
-        return True
-
-    def wake(self) -> None:
-        """Send them from now on."""
-        first_ms, self._due_ms = self._due_ms, None
-        if first_ms is None:
-            return
-        process, interval_ms = self._process, self._interval_ms
-        member_id = process.group_member.member_id
-        del self._environment.resting.heartbeats[member_id]
-        self._environment.broker.resume_session(member_id)
-        process.note_polls()
-        ran_us = process.connection.clock.passed_us(order_of(Kind.NETWORK_THREAD, process.index))
-        shown_ms = process.client_clock.ms(ran_us)
-        sent = 0 if shown_ms < first_ms else (shown_ms - first_ms) // interval_ms + 1
-        if sent:
-            self._overtake(first_ms, sent)
-        process.run_network_thread_at(first_ms + sent * interval_ms)
-
-    def _overtake(self, first_ms: int, sent: int) -> None:
-        """Put the last heartbeat where it is, as ``sent`` of them have left by now."""
-        process = self._process
-        connection, member = process.connection, process.group_member
-        broker, clock = connection.broker, connection.clock
-        last_ms = first_ms + (sent - 1) * self._interval_ms
-        sent_us = process.client_clock.us(last_ms)
-        arrival_us = contact_us = sent_us + connection.periodic_latency_us(sent_us)
-        is_under_way = arrival_us > clock.passed_us(connection.request_order)
-        if is_under_way:
-            sent -= 1
-            before_us = process.client_clock.us(last_ms - self._interval_ms)
-            contact_us = before_us + connection.periodic_latency_us(before_us)
-        if sent:
-            broker.count(("ConsumerGroupHeartbeat", None), sent)
-            broker.in_contact(
-                MEMBER_SESSION, member.member_id, moment_of(contact_us, connection.request_order)
-            )
-        member.step(last_ms)
-        for operation in member.operations():
-            assert isinstance(operation, SendHeartbeat), operation
-            take = partial(process.answered, operation)
-            if is_under_way:
-                connection.overtake(operation.request, sent_us, process.config.request_timeout_ms, take)
-                continue
-            response = ConsumerGroupHeartbeatResponse(
-                NO_ERROR, member.member_id, member.epoch, self._interval_ms
-            )
-            answered_us = arrival_us + connection.periodic_response_latency_us(sent_us)
-            if answered_us > clock.passed_us(connection.response_order):
-                connection.overtake_response(operation.request, sent_us, answered_us, response, take)
-            else:
-                member.answered(operation, response, process.client_clock.ms(answered_us))
-
-
-class HeartbeatingProcess(Sender, Protocol):
-    """The process that sends them."""
+    def run_network_thread_at(self, shown_ms: int) -> None:
+        """Let the client's network thread run next when its clock shows ``shown_ms``."""
+        ...
 
     def next_network_run_us(self) -> int:
         """When the client's network thread runs next."""
@@ -165,26 +52,97 @@ class HeartbeatingProcess(Sender, Protocol):
         ...
 
 
+class QuietHeartbeats(Series):
+    """The heartbeats of one process. Each leaves an interval after the one before while they rest; else the
+    member says when."""
+
+    __slots__ = ("_process",)
+
+    API = "ConsumerGroupHeartbeat"
+    SESSION = MEMBER_SESSION
+
+    def __init__(self, environment: Environment, process: HeartbeatingProcess) -> None:
+        super().__init__(environment.network, process, _schedule(process, 0), environment.resting.heartbeats)
+        self._process = process
+
+    def is_quiet(self) -> bool:
+        """Whether a heartbeat that leaves now changes nothing, and is answered before the next one."""
+        process = self._process
+        member = process.group_member
+        return (
+            member.state is MemberState.STABLE
+            and not process.connection.in_flight
+            and process.settled
+            and not process.topics_to_tell
+            and not member.missed_an_answer
+            and not member.backs_off(process.client_clock.ms(self._clock.now_us))
+            and self._broker.is_quiet(member.member_id, member.epoch)
+        )
+
+    def rest_from(self, due_ms: int) -> None:
+        """Compute them from now on. The first one leaves when the machine's clock shows ``due_ms``."""
+        self.schedule, self.sent = _schedule(self._process, due_ms), 0
+        self.rest()
+
+    def wake(self) -> None:
+        if self.is_resting:
+            self._process.note_polls()
+        super().wake()
+
+    def send_next(self) -> None:
+        self._process.run_network_thread_at(self.schedule.sent_us(self.sent + 1) // 1000)
+
+    def _set_out(self, sent_us: int) -> None:
+        self._overtake(sent_us, None)
+
+    def _were_accepted(self, last_us: int) -> None:
+        if last_us == self.sent_us:
+            member, interval_ms = self._process.group_member, self.schedule.interval_us // 1000
+            self._overtake(
+                last_us,
+                ConsumerGroupHeartbeatResponse(NO_ERROR, member.member_id, member.epoch, interval_ms),
+            )
+
+    def _overtake(self, sent_us: int, response: ConsumerGroupHeartbeatResponse | None) -> None:
+        """Put the last heartbeat, or its response, where it is."""
+        process, connection = self._process, self._connection
+        process.group_member.step(sent_us // 1000)
+        for operation in process.group_member.operations():
+            assert isinstance(operation, SendHeartbeat), operation
+            answered_us = self.schedule.arrival_us(sent_us) + connection.periodic_response_latency_us(sent_us)
+            if response is not None and answered_us <= self._clock.passed_us(connection.response_order):
+                process.group_member.answered(operation, response, answered_us // 1000)
+            else:
+                timeout_ms, take = process.config.request_timeout_ms, partial(process.answered, operation)
+                connection.overtake(operation.request, sent_us, timeout_ms, take, response)
+
+
+def _schedule(process: HeartbeatingProcess, first_ms: int) -> RequestSchedule:
+    interval_us = process.group_member.heartbeat_interval_ms * 1000
+    start_us, leaves = first_ms * 1000 - interval_us, Kind.NETWORK_THREAD
+    return RequestSchedule(Kind.REQUEST_ARRIVES, start_us, interval_us, process.connection, leaves=leaves)
+
+
 class ConsumerGroupRequests(PeriodicRequests):
     """The background commits of one process. Its heartbeats are the member's own: whatever may disturb them
     ends their being computed."""
 
     __slots__ = ("_own_heartbeats", "_process")
 
-    def __init__(
-        self, environment: Environment, process: HeartbeatingProcess, heartbeats: QuietHeartbeats
-    ) -> None:
+    def __init__(self, environment: Environment, process: HeartbeatingProcess) -> None:
         no_timer = ProcessTimer(None, environment.seed, process.config.client_id, 0)
-        super().__init__(
-            environment.network,
-            environment.records,
-            environment.resting,
-            no_timer,
-            environment.sends_heartbeats,
-            process,
-        )
+        sends = environment.sends_heartbeats or process.client_clock.drifts
+        super().__init__(environment.network, environment.resting, no_timer, sends, process)
         self._process = process
-        self._own_heartbeats = heartbeats
+        self._own_heartbeats = QuietHeartbeats(environment, process)
+
+    def rest_from(self, due_ms: int) -> bool:
+        """Compute them from now on if nothing disturbs them. Returns whether that is so."""
+        if self._exact or not self._own_heartbeats.is_quiet():
+            return False
+        self._own_heartbeats.rest_from(due_ms)
+        self.rest()
+        return True
 
     def follow_membership(self) -> None:
         """The member itself knows when it sends heartbeats."""
@@ -202,7 +160,7 @@ class ConsumerGroupRequests(PeriodicRequests):
         return self._process.next_network_run_us()
 
     def _heartbeats_rest(self) -> bool:
-        return self._own_heartbeats.is_quiet
+        return self._own_heartbeats.is_resting
 
     def wake_heartbeats(self) -> None:
         self._own_heartbeats.wake()

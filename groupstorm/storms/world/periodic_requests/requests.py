@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from groupstorm.assignors.contract import COOPERATIVE
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.errors import Error
-from groupstorm.storms.records.positions import Records
 from groupstorm.storms.scenario.setting_names import BATCH, NEVER, RECORD
 from groupstorm.storms.world.clock import Kind
 from groupstorm.storms.world.connection import Network
 from groupstorm.storms.world.periodic_requests.resting import RestingMembers
 from groupstorm.storms.world.periodic_requests.schedule import ProcessTimer, RequestSchedule
-from groupstorm.storms.world.periodic_requests.series import BackgroundCommits, Heartbeats, Sender, Series
+from groupstorm.storms.world.periodic_requests.series import BackgroundCommits, Heartbeats, Sender, SentSeries
 
 
 class PeriodicRequests:
@@ -27,19 +26,13 @@ class PeriodicRequests:
     """
 
     __slots__ = (
-        "_broker",
         "_by_hand",
-        "_client_clock",
-        "_clock",
         "_commits",
-        "_config",
-        "_connection",
         "_exact",
         "_held_since_us",
         "_last_heartbeat_us",
         "_membership",
         "_network",
-        "_records",
         "_resting",
         "_sender",
         "_timer",
@@ -47,35 +40,23 @@ class PeriodicRequests:
     )
 
     def __init__(
-        self,
-        network: Network,
-        records: Records,
-        resting: RestingMembers,
-        timer: ProcessTimer,
-        exact: bool,
-        sender: Sender,
+        self, network: Network, resting: RestingMembers, timer: ProcessTimer, exact: bool, sender: Sender
     ) -> None:
+        config = sender.config
         self._network = network
-        self._clock = network.clock
-        self._broker = network.broker
-        self._records = records
         self._resting = resting
         self._timer = timer
         self._sender = sender
-        self._config = sender.config
-        self._client_clock = sender.client_clock
         self._membership = sender.membership
-        self._connection = sender.connection
-        steps_ms = self._config.retry_backoff_ms if self._config.profile.heartbeats_wait_in_steps else 0
-        apart_us = self._client_clock.timer_us(self._config.heartbeat_interval_ms + steps_ms) + timer.most_us
-        apart_us += network.latency.largest_us
-        #: A session may end between two heartbeats: then both are sent.
-        self._exact = exact or apart_us >= self._config.session_timeout_ms * 1000
+        steps_ms = config.retry_backoff_ms if config.profile.heartbeats_wait_in_steps else 0
+        apart_us = sender.client_clock.timer_us(config.heartbeat_interval_ms + steps_ms) + timer.most_us
+        may_end = apart_us + network.latency.largest_us >= config.session_timeout_ms * 1000
+        #: If a session may end between two heartbeats, both are sent.
+        self._exact = exact or may_end
         self.heartbeats: Heartbeats | None = None
         self._commits: BackgroundCommits | None = None
-        self._by_hand: HandCommits | None = None
-        if sender.commits in (BATCH, RECORD):
-            self._by_hand = HandCommits(network, records, resting, sender)
+        by_hand = sender.commits in (BATCH, RECORD)
+        self._by_hand = HandCommits(network, resting, sender) if by_hand else None
         self._held_since_us: int | None = None
         self._last_heartbeat_us: int | None = None
 
@@ -83,59 +64,66 @@ class PeriodicRequests:
 
     def follow_membership(self) -> None:
         """The membership's state may have changed: heartbeats run in CompletingRebalance and Stable."""
-        membership = self._membership
-        wanted = membership.heartbeating
-        heartbeats = self.heartbeats
+        membership, heartbeats = self._membership, self.heartbeats
         if heartbeats is not None:
-            if wanted and heartbeats.generation is membership.generation:
+            if membership.heartbeating and heartbeats.generation is membership.generation:
                 self.rest()
                 return  # a process that cannot be reached has no series
             self._end_heartbeats()
-        if wanted and self._sender.reachable():
-            now_us = self._clock.now_us
-            interval_us = self._client_clock.timer_us(self._config.heartbeat_interval_ms)
-            self._begin_heartbeats(self._first_heartbeat_us(now_us, interval_us), interval_us)
+        if membership.heartbeating and self._sender.reachable():
+            self._begin_heartbeats(self._first_heartbeat_us())
             self._held_since_us = None
 
-    def _first_heartbeat_us(self, now_us: int, interval_us: int) -> int:
-        membership, profile = self._membership, self._config.profile
+    def _first_heartbeat_us(self) -> int:
+        membership, profile, now_us = (
+            self._membership,
+            self._sender.config.profile,
+            self._network.clock.now_us,
+        )
         if self._held_since_us is not None and profile.heartbeats_while_syncing:
             # An overdue heartbeat leaves as soon as the assignor has released the client's lock.
-            return max(self._held_since_us + interval_us, now_us)
+            return max(self._held_since_us + self._interval_us, now_us)
         cooperative = membership.rebalance_protocol is COOPERATIVE
-        return profile.first_heartbeat_us(now_us, interval_us, self._last_heartbeat_us, cooperative)
+        return profile.first_heartbeat_us(now_us, self._interval_us, self._last_heartbeat_us, cooperative)
+
+    @property
+    def _interval_us(self) -> int:
+        return self._sender.client_clock.timer_us(self._sender.config.heartbeat_interval_ms)
 
     def follow_work(self) -> None:
         """The application has other partitions, or other records arrive: how long it works may change."""
-        heartbeats, config = self.heartbeats, self._config
+        heartbeats, sender = self.heartbeats, self._sender
         lateness = None if heartbeats is None else heartbeats.schedule.lateness
-        if heartbeats is None or lateness is None or not config.profile.heartbeats_wait_in_steps:
+        if heartbeats is None or lateness is None or not sender.config.profile.heartbeats_wait_in_steps:
             return
-        share, batch_us = self._sender.work_share()
-        most_us = min(batch_us, self._client_clock.timer_us(config.retry_backoff_ms)) if share else 0
-        if lateness.work != (share, most_us):
+        share, batch_us = sender.work_share()
+        step_us = sender.client_clock.timer_us(sender.config.retry_backoff_ms)
+        work = share, min(batch_us, step_us) if share else 0
+        if lateness.work != work:
             heartbeats.wake()
-            after_k = heartbeats.schedule.last_sent(self._clock.now_us, heartbeats.sent) + 1
-            lateness.works(after_k, share, most_us)
+            after_k = heartbeats.schedule.last_sent(self._network.clock.now_us, heartbeats.sent) + 1
+            lateness.works(after_k, *work)
             self.rest()
 
     def hold_heartbeats(self, duration_us: int) -> None:
         """The assignor runs and holds the client's lock: no heartbeats for ``duration_us``."""
         self._end_heartbeats()
-        self._held_since_us = self._clock.now_us if duration_us else None
+        self._held_since_us = self._network.clock.now_us if duration_us else None
 
     def start_commits(self) -> None:
+        sender = self._sender
         if not self._membership.owned:
             return  # a member that owns nothing has nothing to commit, and sends nothing
-        if self._commits is not None or not self._sender.reachable():
+        if self._commits is not None or not sender.reachable():
             return
         if self._by_hand is not None:
             self._by_hand.start()
-        elif self._sender.commits != NEVER:
-            interval_us = self._client_clock.timer_us(self._config.auto_commit_interval_ms)
-            schedule = RequestSchedule(Kind.COMMIT_ARRIVES, self._clock.now_us, interval_us, self._connection)
+        elif sender.commits != NEVER:
+            now_us = self._network.clock.now_us
+            interval_us = sender.client_clock.timer_us(sender.config.auto_commit_interval_ms)
+            schedule = RequestSchedule(Kind.COMMIT_ARRIVES, now_us, interval_us, sender.connection)
             self._commits = BackgroundCommits(
-                self._network, self._sender, schedule, self._answered, self._resting.commits, self._records
+                self._network, sender, schedule, self._resting.commits, self._answered
             )
             self._begin(self._commits)
 
@@ -168,8 +156,7 @@ class PeriodicRequests:
     def restart(self) -> None:
         """After a pause or a lost connection: send a heartbeat at once."""
         if self._membership.heartbeating and self._sender.reachable() and self.heartbeats is None:
-            interval_us = self._client_clock.timer_us(self._config.heartbeat_interval_ms)
-            self._begin_heartbeats(self._clock.now_us, interval_us)
+            self._begin_heartbeats(self._network.clock.now_us)
         self.restart_commits()
 
     def restart_commits(self) -> None:
@@ -180,26 +167,21 @@ class PeriodicRequests:
 
     def next_heartbeat_us(self) -> int:
         """When the next heartbeat leaves; now if none is due."""
-        now_us, heartbeats = self._clock.now_us, self.heartbeats
+        now_us, heartbeats = self._network.clock.now_us, self.heartbeats
         if heartbeats is None:
             return now_us
         heartbeats.wake()
         return max(now_us, heartbeats.schedule.sent_us(heartbeats.sent + 1))
 
-    def _begin_heartbeats(self, first_us: int, interval_us: int) -> None:
-        schedule = RequestSchedule(
-            Kind.HEARTBEAT_ARRIVES,
-            first_us - interval_us,
-            interval_us,
-            self._connection,
-            self._timer.series(first_us),
-        )
-        self.heartbeats = Heartbeats(
-            self._network, self._sender, schedule, self._answered, self._resting.heartbeats
-        )
+    def _begin_heartbeats(self, first_us: int) -> None:
+        kind, interval_us = Kind.HEARTBEAT_ARRIVES, self._interval_us
+        start_us, timer = first_us - interval_us, self._timer.series(first_us)
+        schedule = RequestSchedule(kind, start_us, interval_us, self._sender.connection, timer)
+        resting = self._resting.heartbeats
+        self.heartbeats = Heartbeats(self._network, self._sender, schedule, resting, self._answered)
         self._begin(self.heartbeats)
 
-    def _begin(self, series: Series) -> None:
+    def _begin(self, series: SentSeries) -> None:
         series.send_next()
         self.rest()
 
@@ -243,8 +225,8 @@ class PeriodicRequests:
         next_us = heartbeats.schedule.sent_us(heartbeats.sent + 1) + self._network.latency.largest_us
         if (
             heartbeats.under_way
-            or not self._connection.passes
-            or not self._broker.is_calm(heartbeats.generation, next_us)
+            or not self._sender.connection.passes
+            or not self._network.broker.is_calm(heartbeats.generation, next_us)
         ):
             return False
         heartbeats.rest()
@@ -278,15 +260,13 @@ class HandCommits:
         "_counted",
         "_looks",
         "_member_id",
-        "_records",
         "_resting",
         "_sender",
     )
 
-    def __init__(self, network: Network, records: Records, resting: RestingMembers, sender: Sender) -> None:
+    def __init__(self, network: Network, resting: RestingMembers, sender: Sender) -> None:
         self._clock = network.clock
         self._broker = network.broker
-        self._records = records
         self._resting = resting
         self._sender = sender
         self._by_record = sender.commits == RECORD
@@ -324,7 +304,7 @@ class HandCommits:
         looks = loop.looks(now_us)
         self._broker.count(("OffsetCommit", None), self._commits(positions, looks - self._looks))
         self._looks, self._counted = looks, positions
-        self._records.commit(positions)
+        self._sender.work.records.commit(positions)
 
     def _commits(self, positions: dict[TopicPartition, int], looks: int) -> int:
         """Count the commits that bring the group's offsets to these positions, in so many looks at the logs.

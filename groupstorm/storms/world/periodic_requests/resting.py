@@ -17,18 +17,22 @@ class Computed(Protocol):
         ...
 
 
+#: By member id.
+Requests = dict[str, Computed]
+
+
 class RestingMembers:
     """The members whose requests change nothing until something happens to the group, which wakes them.
 
-    ``heartbeats`` and ``commits``: the requests that rest, by member id. ``by_hand``: the calls that end
+    ``heartbeats`` and ``commits``: the requests that rest. ``by_hand``: the calls that end
     commits by hand, which are computed all the time until the coordinator refuses them.
     """
 
     __slots__ = ("by_hand", "commits", "heartbeats")
 
     def __init__(self) -> None:
-        self.heartbeats: dict[str, Computed] = {}
-        self.commits: dict[str, Computed] = {}
+        self.heartbeats: Requests = {}
+        self.commits: Requests = {}
         self.by_hand: dict[str, Callable[[], None]] = {}
 
     def wake_all(self) -> None:

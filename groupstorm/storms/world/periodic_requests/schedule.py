@@ -157,7 +157,7 @@ class ProcessTimer:
 class RequestSchedule:
     """The times of one series, in microseconds.
 
-    ``kind`` is that of the arrivals. ``lateness``: of the timer behind the requests; None if it is always on
+    ``kind`` is that of the arrivals, and ``leaves`` that of the leavings. ``lateness``: of the timer behind the requests; None if it is always on
     time.
     """
 
@@ -170,9 +170,10 @@ class RequestSchedule:
         interval_us: int,
         connection: VirtualConnection,
         lateness: Lateness | None = None,
+        leaves: Kind = Kind.PERIODIC_REQUEST_LEAVES,
     ) -> None:
         #: The order of leaving, and that of arriving, among all that happens at one instant.
-        self.leaves_order = order_of(Kind.PERIODIC_REQUEST_LEAVES, connection.index)
+        self.leaves_order = order_of(leaves, connection.index)
         self.order = order_of(kind, connection.index)
         self.start_us = start_us
         self.interval_us = interval_us
