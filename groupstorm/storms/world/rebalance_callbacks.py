@@ -269,7 +269,6 @@ class ListenerCalls:
             for partition in begun:
                 del self._to_begin[partition]
             positions = work.start(begun, starts, self._clock.now_us)
-            self._periodic_requests.rest()
             self._periodic_requests.begun(dict(zip(begun, positions, strict=True)))
         self._environment.trace.emit(
             _MEMBER,

@@ -118,7 +118,8 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
 
     def _poll_is_late(self) -> None:
         """The member leaves: commits of its epoch are refused."""
-        self.periodic_requests.wake()
+        self.periodic_requests.wake_heartbeats()
+        self.periodic_requests.settle_commits()
 
     def _topic_names(self) -> Mapping[UUID, str]:
         return {topic_id(name): name for name in self._metadata.topics()}

@@ -26,8 +26,8 @@ class PeriodicRequests:
     """
 
     __slots__ = (
-        "_by_hand",
         "_commits",
+        "_counted",
         "_exact",
         "_held_since_us",
         "_last_heartbeat_us",
@@ -54,9 +54,9 @@ class PeriodicRequests:
         #: If a session may end between two heartbeats, both are sent.
         self._exact = exact or may_end
         self.heartbeats: Heartbeats | None = None
-        self._commits: BackgroundCommits | None = None
-        by_hand = sender.commits in (BATCH, RECORD)
-        self._by_hand = HandCommits(network, resting, sender) if by_hand else None
+        self._commits: BackgroundCommits | HandCommits | None = None
+        #: The positions up to which commits by hand are counted.
+        self._counted: dict[TopicPartition, int] = {}
         self._held_since_us: int | None = None
         self._last_heartbeat_us: int | None = None
 
@@ -75,15 +75,11 @@ class PeriodicRequests:
             self._held_since_us = None
 
     def _first_heartbeat_us(self) -> int:
-        membership, profile, now_us = (
-            self._membership,
-            self._sender.config.profile,
-            self._network.clock.now_us,
-        )
+        profile, now_us = self._sender.config.profile, self._network.clock.now_us
         if self._held_since_us is not None and profile.heartbeats_while_syncing:
             # An overdue heartbeat leaves as soon as the assignor has released the client's lock.
             return max(self._held_since_us + self._interval_us, now_us)
-        cooperative = membership.rebalance_protocol is COOPERATIVE
+        cooperative = self._membership.rebalance_protocol is COOPERATIVE
         return profile.first_heartbeat_us(now_us, self._interval_us, self._last_heartbeat_us, cooperative)
 
     @property
@@ -116,37 +112,37 @@ class PeriodicRequests:
             return  # a member that owns nothing has nothing to commit, and sends nothing
         if self._commits is not None or not sender.reachable():
             return
-        if self._by_hand is not None:
-            self._by_hand.start()
+        if sender.commits in (BATCH, RECORD):
+            if self._network.broker.has_member(self._membership.generation):
+                self._commits = HandCommits(self._network, sender, self._counted)
+                self._resting.by_hand[self._membership.generation.member_id] = self.stop_commits
         elif sender.commits != NEVER:
             now_us = self._network.clock.now_us
             interval_us = sender.client_clock.timer_us(sender.config.auto_commit_interval_ms)
             schedule = RequestSchedule(Kind.COMMIT_ARRIVES, now_us, interval_us, sender.connection)
-            self._commits = BackgroundCommits(
-                self._network, sender, schedule, self._resting.commits, self._answered
+            resting = self._resting.commits
+            self._commits = series = BackgroundCommits(
+                self._network, sender, schedule, resting, self._answered
             )
-            self._begin(self._commits)
+            self._begin(series)
 
     def stop_commits(self) -> None:
-        """No more background commits; what is under way still arrives."""
-        if self._by_hand is not None:
-            self._by_hand.stop()
+        """No more commits; what is under way still arrives."""
         commits, self._commits = self._commits, None
         if commits is not None:
             commits.end()
+            self._resting.by_hand.pop(commits.generation.member_id, None)
 
     def settle_commits(self) -> None:
         """Let the computed commits that have arrived count: somebody looks at the offsets, or positions are
         about to change hands or to stand still."""
-        if self._by_hand is not None:
-            self._by_hand.settle()
         if self._commits is not None:
             self._commits.wake()
 
     def begun(self, positions: Mapping[TopicPartition, int]) -> None:
         """The process begins to process these partitions there."""
-        if self._by_hand is not None:
-            self._by_hand.begun(positions)
+        self._counted.update(positions)
+        self.rest()
 
     def stop(self) -> None:
         """The process stands still or is gone; requests that it has sent still arrive."""
@@ -210,7 +206,7 @@ class PeriodicRequests:
         if (
             not self._exact
             and self._heartbeats_rest()
-            and commits is not None
+            and isinstance(commits, BackgroundCommits)
             and not commits.is_resting
             and not commits.under_way
             and self._sender.work.partitions  # else it has no positions to commit yet
@@ -232,12 +228,6 @@ class PeriodicRequests:
         heartbeats.rest()
         return True
 
-    def wake(self) -> None:
-        """Send the requests from now on."""
-        self.wake_heartbeats()
-        if self._commits is not None:
-            self._commits.wake()
-
     def wake_heartbeats(self) -> None:
         """Send heartbeats from now on."""
         if self.heartbeats is not None:
@@ -253,58 +243,31 @@ class HandCommits:
     commits before it joins, and on close.
     """
 
-    __slots__ = (
-        "_broker",
-        "_by_record",
-        "_clock",
-        "_counted",
-        "_looks",
-        "_member_id",
-        "_resting",
-        "_sender",
-    )
+    __slots__ = ("_broker", "_by_record", "_clock", "_counted", "_looks", "_work", "generation")
 
-    def __init__(self, network: Network, resting: RestingMembers, sender: Sender) -> None:
-        self._clock = network.clock
-        self._broker = network.broker
-        self._resting = resting
-        self._sender = sender
+    def __init__(self, network: Network, sender: Sender, counted: dict[TopicPartition, int]) -> None:
+        """The application commits from now on. ``counted``: the positions up to which commits are counted."""
+        self._clock, self._broker = network.clock, network.broker
+        self._work = sender.work
         self._by_record = sender.commits == RECORD
-        #: The member that commits; None: it does not.
-        self._member_id: str | None = None
-        #: The number of looks at the logs that are counted, and the positions up to which they are.
-        self._looks = 0
-        self._counted: dict[TopicPartition, int] = {}
+        self.generation = sender.membership.generation
+        self._counted = counted
+        #: The number of looks at the logs that are counted.
+        self._looks = self._work.loop.looks(self._clock.now_us)
 
-    def start(self) -> None:
-        """The application commits from now on, if the coordinator accepts that."""
-        generation = self._sender.membership.generation
-        if self._member_id is None and self._broker.has_member(generation):
-            self._member_id = generation.member_id
-            self._looks = self._sender.work.loop.looks(self._clock.now_us)
-            self._resting.by_hand[self._member_id] = self.stop
-
-    def stop(self) -> None:
+    def end(self) -> None:
         """The application polls no more, or the coordinator refuses its commits from now on."""
-        if self._member_id is not None:
-            self.settle()
-            del self._resting.by_hand[self._member_id]
-            self._member_id = None
+        self.wake()
 
-    def begun(self, positions: Mapping[TopicPartition, int]) -> None:
-        """The application begins to process these partitions there."""
-        self._counted.update(positions)
-
-    def settle(self) -> None:
+    def wake(self) -> None:
         """Let all commits until now count."""
-        if self._member_id is None:
-            return
-        now_us, loop = self._clock.now_us, self._sender.work.loop
+        now_us, loop = self._clock.now_us, self._work.loop
         positions = loop.positions(now_us) if self._by_record else loop.finished_positions(now_us)
         looks = loop.looks(now_us)
         self._broker.count(("OffsetCommit", None), self._commits(positions, looks - self._looks))
-        self._looks, self._counted = looks, positions
-        self._sender.work.records.commit(positions)
+        self._looks = looks
+        self._counted.update(positions)
+        self._work.records.commit(positions)
 
     def _commits(self, positions: dict[TopicPartition, int], looks: int) -> int:
         """Count the commits that bring the group's offsets to these positions, in so many looks at the logs.
@@ -315,4 +278,4 @@ class HandCommits:
         records = sum([max(0, offset - counted.get(one, offset)) for one, offset in positions.items()])
         if self._by_record:
             return records
-        return max(min(looks, records), -(-records // self._sender.work.loop.poll_records))
+        return max(min(looks, records), -(-records // self._work.loop.poll_records))

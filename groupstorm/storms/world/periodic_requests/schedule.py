@@ -157,8 +157,8 @@ class ProcessTimer:
 class RequestSchedule:
     """The times of one series, in microseconds.
 
-    ``kind`` is that of the arrivals, and ``leaves`` that of the leavings. ``lateness``: of the timer behind the requests; None if it is always on
-    time.
+    ``kind`` is that of the arrivals, and ``leaves`` that of the leavings. ``lateness``: of the timer behind
+    the requests; None if it is always on time.
     """
 
     __slots__ = ("_connection", "interval_us", "lateness", "leaves_order", "order", "start_us")
