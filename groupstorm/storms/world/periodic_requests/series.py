@@ -255,13 +255,31 @@ class Heartbeats(SentSeries):
 class BackgroundCommits(SentSeries):
     """The commits of a client by itself: how far the application had come at its last poll()."""
 
-    __slots__ = ()
+    __slots__ = ("_accepted_us", "_is_refused")
 
     API = "OffsetCommit"
     SUSPENDS = False
 
+    def __init__(
+        self,
+        network: Network,
+        sender: Sender,
+        schedule: RequestSchedule,
+        resting: Requests,
+        on_answer: OnAnswer,
+    ) -> None:
+        super().__init__(network, sender, schedule, resting, on_answer)
+        #: When the last commit left that was accepted.
+        self._accepted_us = 0
+        self._is_refused = False
+
     def _were_accepted(self, last_us: int) -> None:
-        self._sender.work.records.commit(self._positions(last_us))
+        self._accept(last_us, self._positions(last_us))
+
+    def _accept(self, sent_us: int, positions: Mapping[TopicPartition, int]) -> None:
+        if self._accepted_us < sent_us:
+            self._accepted_us = sent_us
+            self._sender.work.records.commit(positions)
 
     def _positions(self, sent_us: int) -> dict[TopicPartition, int]:
         return self._sender.work.loop.polled_positions(sent_us)
@@ -270,15 +288,20 @@ class BackgroundCommits(SentSeries):
         self._arrive_later(sent_us, self._arrives, self._positions(sent_us), self.generation)
 
     def _arrives(self, sent_us: int, positions: Mapping[TopicPartition, int], sent: Generation) -> None:
-        if not self._is_lost() and positions:
-            request = commit_request(self._config, positions, sent)
-            self._broker.handle(request, partial(self._responded, sent_us, positions))
+        if self._is_lost() or not positions:
+            return
+        request = commit_request(self._config, positions, sent)
+        self._broker.handle(request, partial(self._responded, sent_us, positions))
+        if not self._is_refused and not self._broker.is_failing:
+            self._accept(sent_us, positions)  # its answer may wait for a write, and says no more
 
     def _responded(self, sent_us: int, positions: Mapping[TopicPartition, int], response: Response) -> None:
         assert isinstance(response, OffsetCommitResponse)
         error = first_error(response)
         if error is NO_ERROR:
-            self._sender.work.records.commit(positions)
+            self._accept(sent_us, positions)
+        elif error is not Error.COORDINATOR_NOT_AVAILABLE:
+            self._is_refused = True  # at once; a write that failed says COORDINATOR_NOT_AVAILABLE
         self._answered(sent_us, error)
 
     def _tell(self, error: Error) -> None:
