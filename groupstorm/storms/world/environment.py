@@ -30,7 +30,8 @@ from groupstorm.storms.world.broker import GROUP, VirtualBroker
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.connection import Network
 from groupstorm.storms.world.members import Members
-from groupstorm.storms.world.periodic_requests import DrawnSums, ProcessTimer, RestingMembers, timer_sums
+from groupstorm.storms.world.periodic_requests.resting import RestingMembers
+from groupstorm.storms.world.periodic_requests.schedule import DrawnSums, ProcessTimer, timer_sums
 from groupstorm.storms.world.record_times import SlowRecordTimes
 from groupstorm.storms.world.response_errors import first_error
 from groupstorm.storms.world.topics import Topics

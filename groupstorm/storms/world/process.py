@@ -33,7 +33,8 @@ from groupstorm.storms.world.draws import ApplicationDraws
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.member_settings import poll_loop
-from groupstorm.storms.world.periodic_requests import SHARES, PeriodicRequests
+from groupstorm.storms.world.periodic_requests.requests import PeriodicRequests
+from groupstorm.storms.world.periodic_requests.schedule import SHARES
 from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME
 from groupstorm.storms.world.response_errors import first_error
 from groupstorm.storms.world.topics import ClientMetadata

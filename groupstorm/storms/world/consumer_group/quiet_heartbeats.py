@@ -20,9 +20,9 @@ from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Resp
 from groupstorm.coordinator.timers import MEMBER_SESSION
 from groupstorm.storms.world.clock import Kind
 from groupstorm.storms.world.environment import Environment
-from groupstorm.storms.world.periodic_requests import PeriodicRequests, ProcessTimer, Sender
-from groupstorm.storms.world.periodic_requests.schedule import RequestSchedule
-from groupstorm.storms.world.periodic_requests.series import Series
+from groupstorm.storms.world.periodic_requests.requests import PeriodicRequests
+from groupstorm.storms.world.periodic_requests.schedule import ProcessTimer, RequestSchedule
+from groupstorm.storms.world.periodic_requests.series import Sender, Series
 
 
 class HeartbeatingProcess(Sender, Protocol):

@@ -159,7 +159,7 @@ class SentSeries(Series):
     ``on_answer``: see `OnAnswer`. ``under_way``: the number of requests that were sent and have not arrived.
     """
 
-    __slots__ = ("_config", "_epoch", "_is_over", "_losses", "_on_answer", "under_way")
+    __slots__ = ("_config", "_epoch", "_is_over", "_is_refused", "_losses", "_on_answer", "under_way")
 
     def __init__(
         self,
@@ -174,7 +174,7 @@ class SentSeries(Series):
         #: Those of the connection when the series began.
         self._epoch, self._losses = sender.connection.epoch, sender.connection.losses
         self._on_answer = on_answer
-        self._is_over = False
+        self._is_over = self._is_refused = False
         self.under_way = 0
 
     def end(self) -> None:
@@ -255,31 +255,13 @@ class Heartbeats(SentSeries):
 class BackgroundCommits(SentSeries):
     """The commits of a client by itself: how far the application had come at its last poll()."""
 
-    __slots__ = ("_accepted_us", "_is_refused")
+    __slots__ = ()
 
     API = "OffsetCommit"
     SUSPENDS = False
 
-    def __init__(
-        self,
-        network: Network,
-        sender: Sender,
-        schedule: RequestSchedule,
-        resting: Requests,
-        on_answer: OnAnswer,
-    ) -> None:
-        super().__init__(network, sender, schedule, resting, on_answer)
-        #: When the last commit left that was accepted.
-        self._accepted_us = 0
-        self._is_refused = False
-
     def _were_accepted(self, last_us: int) -> None:
-        self._accept(last_us, self._positions(last_us))
-
-    def _accept(self, sent_us: int, positions: Mapping[TopicPartition, int]) -> None:
-        if self._accepted_us < sent_us:
-            self._accepted_us = sent_us
-            self._sender.work.records.commit(positions)
+        self._sender.work.records.commit(self._positions(last_us))
 
     def _positions(self, sent_us: int) -> dict[TopicPartition, int]:
         return self._sender.work.loop.polled_positions(sent_us)
@@ -290,16 +272,17 @@ class BackgroundCommits(SentSeries):
     def _arrives(self, sent_us: int, positions: Mapping[TopicPartition, int], sent: Generation) -> None:
         if self._is_lost() or not positions:
             return
-        request = commit_request(self._config, positions, sent)
-        self._broker.handle(request, partial(self._responded, sent_us, positions))
-        if not self._is_refused and not self._broker.is_failing:
-            self._accept(sent_us, positions)  # its answer may wait for a write, and says no more
+        request, waits = commit_request(self._config, positions, sent), self._broker.is_failing
+        self._broker.handle(request, partial(self._responded, sent_us, positions if waits else {}))
+        if not waits and not self._is_refused:  # its answer may wait for a write, and says no more
+            self._sender.work.records.commit(positions)
 
-    def _responded(self, sent_us: int, positions: Mapping[TopicPartition, int], response: Response) -> None:
+    def _responded(self, sent_us: int, waiting: Mapping[TopicPartition, int], response: Response) -> None:
+        """Positions are ``waiting`` if the write may have failed."""
         assert isinstance(response, OffsetCommitResponse)
         error = first_error(response)
         if error is NO_ERROR:
-            self._accept(sent_us, positions)
+            self._sender.work.records.commit(waiting)
         elif error is not Error.COORDINATOR_NOT_AVAILABLE:
             self._is_refused = True  # at once; a write that failed says COORDINATOR_NOT_AVAILABLE
         self._answered(sent_us, error)
