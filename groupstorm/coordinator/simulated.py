@@ -1,8 +1,7 @@
 """The coordinator of storms: sessions that are suspended while heartbeats are computed, offsets that are not
 stored.
 
-The decisions are those of `GroupCoordinator`. docs/coordinator.md describes the arrangement under "What
-storms add".
+The decisions are those of `GroupCoordinator`.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ from groupstorm.coordinator.messages import OffsetCommit
 from groupstorm.coordinator.offset_requests import check_commit, handle_commit
 from groupstorm.coordinator.records import AppendPolicy, immediate
 from groupstorm.coordinator.shard import Shard
+from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.coordinator.timers import MEMBER_SESSION, SESSION, Timer, TimerKind, Timers
 
 _SESSIONS: Final = (SESSION, MEMBER_SESSION)
@@ -145,6 +145,15 @@ class SimulatedGroupCoordinator(GroupCoordinator):
             timeout_ms = shard.group_options.modern(known.kind, group).session_timeout_ms
         until_ms = max(now_ms, contact_ms + timeout_ms)
         self._timers.set_session_since(kind, group, member_id, until_ms, contact)
+
+    def is_at_rest(self, group: str, member_id: str, epoch: int) -> bool:
+        """Whether the member of a share group has its target, and no heartbeat can change anything."""
+        shard = self._shard
+        known = shard.group_as(group, ShareGroup)
+        if known is None or member_id not in known.members or known.is_refresh_due(shard.now_ms):
+            return False
+        is_current = known.members[member_id].epoch == epoch == known.epoch == known.assignment_epoch
+        return is_current and not known.to_initialize and not known.has_unassigned(shard.topics)
 
     def members_without_session(self, group: str) -> tuple[tuple[str, str], ...]:
         """Members of a consumer group that no session removes: their member ids and client ids."""

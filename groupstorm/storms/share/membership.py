@@ -25,14 +25,23 @@ from groupstorm.clients.operations import (
     SendHeartbeat,
 )
 from groupstorm.coordinator.messages import Response
+from groupstorm.coordinator.share.messages import ShareGroupHeartbeatResponse
 from groupstorm.share_records.ports import TopicPartition
 from groupstorm.storms.world.broker import topic_id
 from groupstorm.storms.world.clock import ClientClock, Clock
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.consumer_group.network_thread import NetworkThread
+from groupstorm.storms.world.consumer_group.quiet_heartbeats import QuietHeartbeats
 from groupstorm.storms.world.draws import drawn_member_id
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.topics import ClientMetadata
+
+
+class ShareHeartbeats(QuietHeartbeats):
+    """The heartbeats of one process."""
+
+    API = "ShareGroupHeartbeat"
+    RESPONSE = ShareGroupHeartbeatResponse
 
 
 class SharePauses:
@@ -48,6 +57,7 @@ class SharePauses:
         process, until_us = self._process, self._clock.now_us + duration_us
         if not process.alive or until_us <= self.paused_until_us:
             return
+        process.heartbeats.wake()
         process.work_takes_longer(until_us - max(self._clock.now_us, self.paused_until_us), also_next=False)
         self.paused_until_us = until_us
         self._clock.at(until_us, process.runs_again)
@@ -63,6 +73,9 @@ CLOSED, CRASHED, FAILED = "closed", "crashed", "failed"
 
 class ShareMembership(ABC):
     """A client in a share group, whatever its application does."""
+
+    #: Its subscription does not change.
+    topics_to_tell = False
 
     def __init__(
         self, environment: Environment, index: int, incarnation: int, config: ConsumerConfig
@@ -92,7 +105,8 @@ class ShareMembership(ABC):
         self.group_member: HeartbeatingMember[Any] = ShareGroupMember(
             config, self.member_id, self._topic_names, self._now_ms
         )
-        self._network_thread = NetworkThread(self)
+        self.heartbeats = ShareHeartbeats(environment, self)
+        self._network_thread = NetworkThread(self, self.heartbeats.rest_from)
         self.pauses = SharePauses(self.clock, self)
         self._seeks_coordinator = False
 
@@ -139,15 +153,19 @@ class ShareMembership(ABC):
         self.group_member.subscribe(frozenset(config.topics))
 
     def _leave(self) -> None:
-        self.note_polls()
+        self._wake()
         self.group_member.close()
         self._network_thread.turn()
 
     def runs_again(self) -> None:
         """The process stood still, or nothing came through, or topics have changed."""
         if self.alive and self.started:
-            self.note_polls()
+            self._wake()
             self._network_thread.turn()
+
+    def _wake(self) -> None:
+        self.heartbeats.wake()
+        self.note_polls()
 
     def _stands_still(self, then: Callable[..., None], *arguments: Any) -> bool:
         """Whether the process stands still; then it goes on with this when it runs again."""
@@ -161,6 +179,9 @@ class ShareMembership(ABC):
     @property
     def _now_ms(self) -> int:
         return self.client_clock.ms(self.clock.now_us)
+
+    def run_network_thread_at(self, shown_ms: int) -> None:
+        self._network_thread.run_at(shown_ms)
 
     def carry_out(self) -> bool:
         """Do what the member asks for. Returns whether there was anything."""
@@ -192,7 +213,7 @@ class ShareMembership(ABC):
         if not self.alive or self._stands_still(self.answered, sent, response):
             return
         assert isinstance(response, HeartbeatResponse | Disconnected)
-        self.note_polls()
+        self._wake()
         self.group_member.answered(sent, response, self._now_ms)
         self._network_thread.turn()
 
@@ -208,7 +229,7 @@ class ShareMembership(ABC):
         if self.connection.broken:
             self._find_coordinator()
             return
-        self.note_polls()
+        self._wake()
         self.group_member.coordinator_found()
         self._network_thread.turn()
 

@@ -71,7 +71,9 @@ class ShareConsumers:
         return False
 
     def finish(self) -> None:
-        """There is nothing that the group does not know of."""
+        """Count the heartbeats that are computed."""
+        for consumer in tuple(self.by_name.values()):
+            consumer.heartbeats.wake()
 
 
 class ShareWorld(World):

@@ -277,8 +277,10 @@ class VirtualBroker:
         return group if isinstance(group, ShareGroup) else None
 
     def is_quiet(self, member_id: str, epoch: int) -> bool:
-        """Whether no heartbeat of the consumer group can change anything, and the member is where it should
-        be."""
+        """Whether no heartbeat of the consumer or share group can change anything, and the member is where
+        it should be."""
+        if self.share_group is not None:
+            return not self.is_writing and self.coordinator.is_at_rest(GROUP, member_id, epoch)
         group = self.consumer_group
         if group is None or group.state is not ConsumerGroupState.STABLE or self.is_writing:
             return False

@@ -54,7 +54,7 @@ class NetworkThread:
 
     __slots__ = ("_due_ms", "_next_us", "_process", "_rest", "_scheduled_us")
 
-    def __init__(self, process: SteppingProcess, rest: Callable[[int], bool] = lambda _: False) -> None:
+    def __init__(self, process: SteppingProcess, rest: Callable[[int], bool]) -> None:
         self._process = process
         self._rest = rest
         #: When it runs next (-1: not before somebody says so), and all times for which there is an event.

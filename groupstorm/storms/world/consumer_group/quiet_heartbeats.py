@@ -10,26 +10,36 @@ itself on the way to the coordinator. From then on every heartbeat is sent, unti
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
+from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember
 from groupstorm.clients.consumer_group.states import MemberState
-from groupstorm.clients.operations import Disconnected, SendHeartbeat
+from groupstorm.clients.operations import Disconnected, HeartbeatResponse, SendHeartbeat
 from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Response
 from groupstorm.coordinator.timers import MEMBER_SESSION
-from groupstorm.storms.world.clock import Kind
+from groupstorm.storms.world.clock import ClientClock, Kind
+from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.periodic_requests.requests import PeriodicRequests
 from groupstorm.storms.world.periodic_requests.schedule import ProcessTimer, RequestSchedule
 from groupstorm.storms.world.periodic_requests.series import Sender, Series
 
 
-class HeartbeatingProcess(Sender, Protocol):
+class BeatingProcess(Protocol):
     """The process whose member sends them."""
 
+    client_clock: ClientClock
+    config: ConsumerConfig
+    connection: VirtualConnection
     group_member: HeartbeatingMember[Any]
     topics_to_tell: bool
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has joined and nothing is under way."""
+        ...
 
     def note_polls(self) -> None:
         """Tell the member of the application's last poll()."""
@@ -43,46 +53,43 @@ class HeartbeatingProcess(Sender, Protocol):
         """Let the client's network thread run next when its clock shows ``shown_ms``."""
         ...
 
-    def next_network_run_us(self) -> int:
-        """When the client's network thread runs next."""
-        ...
-
-    def runs_again(self) -> None:
-        """The process stood still, or nothing came through."""
-        ...
-
 
 class QuietHeartbeats(Series):
     """The heartbeats of one process. Each leaves an interval after the one before while they rest; else the
-    member says when."""
+    member says when. ``RESPONSE``: the type of their answers."""
 
-    __slots__ = ("_process",)
+    __slots__ = ("_environment", "_process")
 
     API = "ConsumerGroupHeartbeat"
     SESSION = MEMBER_SESSION
+    RESPONSE: ClassVar[type[HeartbeatResponse]] = ConsumerGroupHeartbeatResponse
 
-    def __init__(self, environment: Environment, process: HeartbeatingProcess) -> None:
-        super().__init__(environment.network, process, _schedule(process, 0), environment.resting.heartbeats)
+    def __init__(self, environment: Environment, process: BeatingProcess) -> None:
+        resting = environment.resting.heartbeats
+        super().__init__(environment.network, process.connection, _schedule(process, 0), resting)
+        self._environment = environment
         self._process = process
 
-    def is_quiet(self) -> bool:
-        """Whether a heartbeat that leaves now changes nothing, and is answered before the next one."""
+    def rest_from(self, due_ms: int) -> bool:
+        """Compute them from now on if nothing disturbs them; the first one leaves when the machine's clock
+        shows ``due_ms``. Returns whether that is so."""
         process = self._process
         member = process.group_member
-        return (
-            member.state is MemberState.STABLE
-            and not process.connection.in_flight
-            and process.settled
-            and not process.topics_to_tell
-            and not member.missed_an_answer
-            and not member.backs_off(process.client_clock.ms(self._clock.now_us))
-            and self._broker.is_quiet(member.member_id, member.epoch)
-        )
-
-    def rest_from(self, due_ms: int) -> None:
-        """Compute them from now on. The first one leaves when the machine's clock shows ``due_ms``."""
-        self.schedule, self.sent = _schedule(self._process, due_ms), 0
-        self.rest()
+        if (
+            self._environment.sends_heartbeats
+            or process.client_clock.drifts
+            or member.state is not MemberState.STABLE
+            or process.connection.in_flight
+            or not process.settled
+            or process.topics_to_tell
+            or member.missed_an_answer
+            or member.backs_off(process.client_clock.ms(self._clock.now_us))
+            or not self._broker.is_quiet(member.member_id, member.epoch)
+        ):
+            return False
+        self.schedule, self.sent = _schedule(process, due_ms), 0
+        self._rest_as(member.member_id)
+        return True
 
     def wake(self) -> None:
         if self.is_resting:
@@ -98,12 +105,9 @@ class QuietHeartbeats(Series):
     def _were_accepted(self, last_us: int) -> None:
         if last_us == self.sent_us:
             member, interval_ms = self._process.group_member, self.schedule.interval_us // 1000
-            self._overtake(
-                last_us,
-                ConsumerGroupHeartbeatResponse(NO_ERROR, member.member_id, member.epoch, interval_ms),
-            )
+            self._overtake(last_us, self.RESPONSE(NO_ERROR, member.member_id, member.epoch, interval_ms))
 
-    def _overtake(self, sent_us: int, response: ConsumerGroupHeartbeatResponse | None) -> None:
+    def _overtake(self, sent_us: int, response: HeartbeatResponse | None) -> None:
         """Put the last heartbeat, or its response, where it is."""
         process, connection = self._process, self._connection
         process.group_member.step(sent_us // 1000)
@@ -117,10 +121,22 @@ class QuietHeartbeats(Series):
                 connection.overtake(operation.request, sent_us, timeout_ms, take, response)
 
 
-def _schedule(process: HeartbeatingProcess, first_ms: int) -> RequestSchedule:
+def _schedule(process: BeatingProcess, first_ms: int) -> RequestSchedule:
     interval_us = process.group_member.heartbeat_interval_ms * 1000
     start_us, leaves = first_ms * 1000 - interval_us, Kind.NETWORK_THREAD
     return RequestSchedule(Kind.REQUEST_ARRIVES, start_us, interval_us, process.connection, leaves=leaves)
+
+
+class HeartbeatingProcess(Sender, BeatingProcess, Protocol):
+    """A process that commits, too."""
+
+    def next_network_run_us(self) -> int:
+        """When the client's network thread runs next."""
+        ...
+
+    def runs_again(self) -> None:
+        """The process stood still, or nothing came through."""
+        ...
 
 
 class ConsumerGroupRequests(PeriodicRequests):
@@ -131,18 +147,17 @@ class ConsumerGroupRequests(PeriodicRequests):
 
     def __init__(self, environment: Environment, process: HeartbeatingProcess) -> None:
         no_timer = ProcessTimer(None, environment.seed, process.config.client_id, 0)
-        sends = environment.sends_heartbeats or process.client_clock.drifts
+        sends = environment.sends_heartbeats
         super().__init__(environment.network, environment.resting, no_timer, sends, process)
         self._process = process
         self._own_heartbeats = QuietHeartbeats(environment, process)
 
     def rest_from(self, due_ms: int) -> bool:
         """Compute them from now on if nothing disturbs them. Returns whether that is so."""
-        if self._exact or not self._own_heartbeats.is_quiet():
-            return False
-        self._own_heartbeats.rest_from(due_ms)
-        self.rest()
-        return True
+        rests = self._own_heartbeats.rest_from(due_ms)
+        if rests:
+            self.rest()
+        return rests
 
     def follow_membership(self) -> None:
         """The member itself knows when it sends heartbeats."""

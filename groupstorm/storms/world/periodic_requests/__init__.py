@@ -26,8 +26,7 @@ From then on requests are sent, until one was accepted in ordinary circumstances
 Commits by hand have no series: `HandCommits` computes them in both modes. Members of
 group.protocol=consumer rest in the same way, by the client's own timers
 (`consumer_group.quiet_heartbeats`), but not by a clock that drifts, nor where heartbeats bring other members
-further, or wait for the answer before. Heartbeats of share groups are always sent. A poll() that may come
-too late is an event in both modes.
+further, or wait for the answer before. A poll() that may come too late is an event in both modes.
 
 The traces are equal because an accepted request leaves only a deadline, a committed position and a number,
 and waking sets all three. Whoever adds an event or a fault asks what a resting member would miss, and wakes

@@ -72,16 +72,15 @@ class Series(ABC):
     """Requests that rest or are sent. ``resting``: the series that rest, by member id.
 
     ``sent`` requests of the schedule have left, the last one at ``sent_us``; a resting series does not count
-    those that are computed. ``generation`` is what those carry that leave now.
+    those that are computed.
     """
 
     __slots__ = (
         "_broker",
         "_clock",
         "_connection",
+        "_member_id",
         "_resting",
-        "_sender",
-        "generation",
         "is_resting",
         "schedule",
         "sent",
@@ -94,23 +93,22 @@ class Series(ABC):
     SUSPENDS: ClassVar[bool] = True
 
     def __init__(
-        self, network: Network, sender: Sender, schedule: RequestSchedule, resting: Requests
+        self, network: Network, connection: VirtualConnection, schedule: RequestSchedule, resting: Requests
     ) -> None:
         self._clock, self._broker = network.clock, network.broker
-        self._sender = sender
-        self._connection = sender.connection
+        self._connection = connection
         self._resting = resting
+        self._member_id = ""
         self.schedule = schedule
-        self.generation = sender.membership.generation
         self.is_resting = False
         self.sent = self.sent_us = 0
 
-    def rest(self) -> None:
-        """Compute the requests from now on."""
-        self.is_resting, self.generation = True, self._sender.membership.generation
-        self._resting[self.generation.member_id] = self
+    def _rest_as(self, member_id: str) -> None:
+        """Compute the requests of this member from now on."""
+        self.is_resting, self._member_id = True, member_id
+        self._resting[member_id] = self
         if self.SUSPENDS:
-            self._broker.suspend_session(self.generation.member_id)
+            self._broker.suspend_session(member_id)
 
     def wake(self) -> None:
         """Send the requests from now on. What has arrived was accepted, and a request that is under way will
@@ -118,7 +116,7 @@ class Series(ABC):
         if not self.is_resting:
             return
         self.is_resting = False
-        member_id, schedule, before = self.generation.member_id, self.schedule, self.sent
+        member_id, schedule, before = self._member_id, self.schedule, self.sent
         del self._resting[member_id]
         if self.SUSPENDS:
             self._broker.resume_session(member_id)
@@ -157,9 +155,20 @@ class SentSeries(Series):
     """Requests that leave by their schedule, whether the one before was answered or not.
 
     ``on_answer``: see `OnAnswer`. ``under_way``: the number of requests that were sent and have not arrived.
+    ``generation`` is what those carry that leave now.
     """
 
-    __slots__ = ("_config", "_epoch", "_is_over", "_is_refused", "_losses", "_on_answer", "under_way")
+    __slots__ = (
+        "_config",
+        "_epoch",
+        "_is_over",
+        "_is_refused",
+        "_losses",
+        "_on_answer",
+        "_sender",
+        "generation",
+        "under_way",
+    )
 
     def __init__(
         self,
@@ -169,13 +178,20 @@ class SentSeries(Series):
         resting: Requests,
         on_answer: OnAnswer,
     ) -> None:
-        super().__init__(network, sender, schedule, resting)
+        super().__init__(network, sender.connection, schedule, resting)
+        self._sender = sender
+        self.generation = sender.membership.generation
         self._config = sender.config
         #: Those of the connection when the series began.
         self._epoch, self._losses = sender.connection.epoch, sender.connection.losses
         self._on_answer = on_answer
         self._is_over = self._is_refused = False
         self.under_way = 0
+
+    def rest(self) -> None:
+        """Compute the requests from now on."""
+        self.generation = self._sender.membership.generation
+        self._rest_as(self.generation.member_id)
 
     def end(self) -> None:
         """No more requests leave. One that is due at this very instant has left."""
