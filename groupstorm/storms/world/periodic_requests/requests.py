@@ -208,7 +208,6 @@ class PeriodicRequests:
             and self._heartbeats_rest()
             and isinstance(commits, BackgroundCommits)
             and not commits.is_resting
-            and not commits.under_way
             and self._sender.work.partitions  # else it has no positions to commit yet
         ):
             commits.rest()
@@ -219,10 +218,8 @@ class PeriodicRequests:
         if heartbeats is None or heartbeats.is_resting:
             return heartbeats is not None
         next_us = heartbeats.schedule.sent_us(heartbeats.sent + 1) + self._network.latency.largest_us
-        if (
-            heartbeats.under_way
-            or not self._sender.connection.passes
-            or not self._network.broker.is_calm(heartbeats.generation, next_us)
+        if not self._sender.connection.passes or not self._network.broker.is_calm(
+            heartbeats.generation, next_us
         ):
             return False
         heartbeats.rest()

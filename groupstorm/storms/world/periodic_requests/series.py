@@ -154,8 +154,7 @@ OnAnswer = Callable[[Error | None], None]
 class SentSeries(Series):
     """Requests that leave by their schedule, whether the one before was answered or not.
 
-    ``on_answer``: see `OnAnswer`. ``under_way``: the number of requests that were sent and have not arrived.
-    ``generation`` is what those carry that leave now.
+    ``on_answer``: see `OnAnswer`. ``generation`` is what those carry that leave now.
     """
 
     __slots__ = (
@@ -167,7 +166,6 @@ class SentSeries(Series):
         "_on_answer",
         "_sender",
         "generation",
-        "under_way",
     )
 
     def __init__(
@@ -186,7 +184,6 @@ class SentSeries(Series):
         self._epoch, self._losses = sender.connection.epoch, sender.connection.losses
         self._on_answer = on_answer
         self._is_over = self._is_refused = False
-        self.under_way = 0
 
     def rest(self) -> None:
         """Compute the requests from now on."""
@@ -216,13 +213,11 @@ class SentSeries(Series):
         self.send_next()
 
     def _arrive_later(self, sent_us: int, arrive: Callable[..., None], *contents: Any) -> None:
-        self.under_way += 1
         arrival_us = max(self.schedule.arrival_us(sent_us), self._clock.now_us)
         self._clock.in_order(arrival_us, self.schedule.order, arrive, (sent_us, *contents))
 
     def _is_lost(self) -> bool:
         """Whether a request, which was to arrive now, was under way when the connection was lost."""
-        self.under_way -= 1
         return self._losses != self._connection.losses
 
     def _answered(self, sent_us: int, error: Error) -> None:
