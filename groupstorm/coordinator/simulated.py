@@ -1,8 +1,7 @@
 """The coordinator of storms: sessions that are suspended while heartbeats are computed, offsets that are not
 stored.
 
-The decisions are those of `GroupCoordinator`. docs/coordinator.md describes the arrangement under "What
-storms add".
+The decisions are those of `GroupCoordinator`.
 """
 
 from __future__ import annotations
@@ -11,12 +10,10 @@ from collections.abc import Callable
 from typing import Any, Final, cast
 
 from groupstorm.coordinator.classic.group import ClassicGroup
-from groupstorm.coordinator.classic.sessions import heartbeat
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.coordinator import HANDLERS, GroupCoordinator, Handler
 from groupstorm.coordinator.effects import PendingReply, Write
-from groupstorm.coordinator.errors import NO_ERROR, REBALANCE_IN_PROGRESS, Error
 from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.messages import OffsetCommit
 from groupstorm.coordinator.offset_requests import check_commit, handle_commit
@@ -113,49 +110,38 @@ class SimulatedGroupCoordinator(GroupCoordinator):
         self._timers = ObservedTimers(on_earlier, moment or (lambda: self._shard.now_ms))
         self._shard.timers = self._timers
 
-    def heartbeat(
-        self, group: str, member_id: str, group_instance_id: str | None, generation: int, now_ms: int
-    ) -> Error | None:
-        """The error with which `handle` would answer this Heartbeat, for drivers with very many of them; None
-        if the answer has to wait for a write: then only `handle` can give it, and the member's session has
-        started again."""
-        shard = self._shard
-        shard.now_ms = now_ms
-        error = heartbeat(shard, group, member_id, group_instance_id, generation)
-        waits = (error is NO_ERROR or error is REBALANCE_IN_PROGRESS) and group in shard.writes
-        return None if waits else error
-
     def last_write(self, group: str) -> Write | None:
         """The last write of the group that is under way: it holds back the responses that wait; None if none
         is. To look at only."""
         return self._shard.writes.last(group)
 
-    def writes_under_way(self, group: str) -> int:
-        """The number of the group's writes that are under way."""
-        return sum(write.behind is None for write in self._shard.writes.of_group(group))
-
     def session_until_ms(self, group: str, member_id: str) -> int | None:
         """When the session of a member of the classic group ends; None if no timer is set."""
         return self._timers.deadline_of(SESSION, group, member_id)
 
-    def suspend_session(self, group: str, member_id: str) -> None:
+    def suspend_session(self, member_id: str) -> None:
         """The driver computes the member's requests, which come often enough: its session does not end until
         `resume_session`."""
         self._suspended.add(member_id)
 
-    def resume_session(self, group: str, member_id: str, contact_ms: int, contact: int, now_ms: int) -> None:
-        """The driver sends the member's requests again. The last one that it computed arrived at
-        ``contact_ms``, the moment ``contact``; 0: there was none."""
+    def resume_session(self, member_id: str) -> None:
+        """The driver sends the member's requests again."""
         self._suspended.discard(member_id)
+
+    def in_contact(
+        self, kind: TimerKind, group: str, member_id: str, contact_ms: int, contact: int, now_ms: int
+    ) -> None:
+        """The last one of the member's requests that the driver has computed arrived at ``contact_ms``, the
+        moment ``contact``. It started the session again if the member's sessions are of this kind."""
         shard = self._shard
         known = shard.groups.get(group)
-        if not contact or known is None or member_id not in known.members:
+        is_classic = isinstance(known, ClassicGroup)
+        if known is None or member_id not in known.members or is_classic is not (kind is SESSION):
             return
         shard.now_ms = now_ms
         if isinstance(known, ClassicGroup):
-            kind, timeout_ms = SESSION, known.members[member_id].session_timeout_ms
+            timeout_ms = known.members[member_id].session_timeout_ms
         else:
-            kind = MEMBER_SESSION
             timeout_ms = shard.group_options.modern(known.kind, group).session_timeout_ms
         until_ms = max(now_ms, contact_ms + timeout_ms)
         self._timers.set_session_since(kind, group, member_id, until_ms, contact)

@@ -8,10 +8,6 @@ from typing import Any
 import pytest
 import yaml
 
-from groupstorm.clients import requests
-from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.member_session import Generation
-from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     ConsumerGroupHeartbeat,
     Heartbeat,
@@ -53,20 +49,13 @@ def emulate(session: Session, recording: Recording, monkeypatch: pytest.MonkeyPa
             sender = who[getattr(request, "client_id", "")]
             rows.append({"ms": broker.clock.now_us // 1000, "who": sender, **fields})
 
-    handle, heartbeat = VirtualBroker.handle, VirtualBroker.heartbeat
+    handle = VirtualBroker.handle
 
     def handling(broker: VirtualBroker, request: Request, receive: Callable[[Response], None]) -> None:
         note(broker, request)
         handle(broker, request, receive)
 
-    def beating(broker: VirtualBroker, config: ConsumerConfig, generation: Generation) -> Error | None:
-        error = heartbeat(broker, config, generation)
-        if error is not None:  # otherwise it is sent as a request
-            note(broker, requests.heartbeat(config, generation))
-        return error
-
     monkeypatch.setattr(VirtualBroker, "handle", handling)
-    monkeypatch.setattr(VirtualBroker, "heartbeat", beating)
     resolved = parse(yaml.safe_dump(_document(session, recording)), "yaml", "recording").resolve(
         None, seed, {}
     )

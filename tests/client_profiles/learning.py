@@ -10,10 +10,8 @@ from unittest.mock import patch
 
 import yaml
 
-from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.member_session import Generation
-from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import JoinGroup, Request, Response
+from groupstorm.coordinator.errors import REBALANCE_IN_PROGRESS
+from groupstorm.coordinator.messages import Heartbeat, HeartbeatResponse, JoinGroup, Request, Response
 from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.scenario.files import parse
 from groupstorm.storms.world.broker import VirtualBroker
@@ -64,29 +62,26 @@ def learning_ms(
     starts_us = [1000 * step["at_ms"] for step in steps if step["do"] == "start"]
     joined_us = dict.fromkeys(range(rounds + 1), 0)
     learnt: dict[int, dict[str, int]] = {number: {} for number in joined_us}
-    handle, heartbeat = VirtualBroker.handle, VirtualBroker.heartbeat
+    handle = VirtualBroker.handle
 
     def round_at(now_us: int) -> int:
         return bisect_right(starts_us, now_us) - 1
 
     def handling(broker: VirtualBroker, request: Request, receive: Callable[[Response], None]) -> None:
-        number = round_at(broker.clock.now_us)
-        is_new = isinstance(request, JoinGroup) and request.client_id == joiner
-        if is_new and not learnt[number]:
-            joined_us[number] = broker.clock.now_us
-        handle(broker, request, receive)
+        now_us = broker.clock.now_us
+        number = round_at(now_us)
+        if isinstance(request, JoinGroup) and request.client_id == joiner and not learnt[number]:
+            joined_us[number] = now_us
 
-    def beating(broker: VirtualBroker, config: ConsumerConfig, generation: Generation) -> Error | None:
-        error, number = heartbeat(broker, config, generation), round_at(broker.clock.now_us)
-        if error is Error.REBALANCE_IN_PROGRESS and joined_us[number]:
-            after_us = broker.clock.now_us - joined_us[number]
-            learnt[number].setdefault(config.client_id, after_us // 1000)
-        return error
+        def answered(response: Response) -> None:
+            is_news = isinstance(response, HeartbeatResponse) and response.error is REBALANCE_IN_PROGRESS
+            if isinstance(request, Heartbeat) and is_news and joined_us[number]:
+                learnt[number].setdefault(request.client_id, (now_us - joined_us[number]) // 1000)
+            receive(response)
 
-    with (
-        patch.object(VirtualBroker, "handle", handling),
-        patch.object(VirtualBroker, "heartbeat", beating),
-    ):
+        handle(broker, request, answered)
+
+    with patch.object(VirtualBroker, "handle", handling):
         simulate(resolved, chosen_assignors(resolved), MemorySink())
     found = [[ms for name, ms in sorted(learnt[number].items()) if name != joiner] for number in learnt]
     assert all(len(each) == members for each in found[1:])

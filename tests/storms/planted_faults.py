@@ -29,7 +29,7 @@ from groupstorm.storms.world.consumer import VirtualConsumer
 from groupstorm.storms.world.disturbances import Pauses
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.members import Members
-from groupstorm.storms.world.periodic_requests import PeriodicRequests
+from groupstorm.storms.world.periodic_requests.requests import PeriodicRequests
 from groupstorm.storms.world.rebalance_callbacks import ListenerCalls
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import Cause, GroupState

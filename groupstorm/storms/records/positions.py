@@ -91,13 +91,13 @@ class Work:
     ``reset``: its auto.offset.reset.
     """
 
-    __slots__ = ("_records", "loop", "owner", "reset")
+    __slots__ = ("loop", "owner", "records", "reset")
 
     def __init__(self, records: Records, owner: str, loop: PollLoop, reset: str) -> None:
         self.owner = owner
         self.loop = loop
         self.reset = reset
-        self._records = records
+        self.records = records
 
     def start(
         self, partitions: tuple[TopicPartition, ...], committed: tuple[int, ...], now_us: int
@@ -107,7 +107,7 @@ class Work:
         Without one (-1), or if the log has been created anew and does not reach that far, begin as
         auto.offset.reset says.
         """
-        logs, earliest = self._records.logs, self.reset == EARLIEST
+        logs, earliest = self.records.logs, self.reset == EARLIEST
         ends = ends_at(logs.curves(partitions), now_us)
         positions = tuple(
             [
@@ -117,7 +117,7 @@ class Work:
         )
         self.loop.own(partitions, positions, now_us)
         for partition in partitions:
-            self._records.holders.setdefault(partition, []).append(self)
+            self.records.holders.setdefault(partition, []).append(self)
         return positions
 
     def begin_anew(self, partition: TopicPartition, now_us: int) -> None:
@@ -131,7 +131,7 @@ class Work:
     def stop(self, partitions: tuple[TopicPartition, ...], now_us: int) -> tuple[int, ...]:
         """Stop processing these but keep them; returns the positions."""
         positions = self.loop.hold(partitions, now_us)
-        self._records.note(partitions, positions)
+        self.records.note(partitions, positions)
         return positions
 
     def resume_some(self, partitions: tuple[TopicPartition, ...], now_us: int) -> tuple[int, ...]:
@@ -144,7 +144,7 @@ class Work:
         """Give these up; returns the positions reached."""
         positions = self.stop(partitions, now_us)
         for partition in self.loop.release(partitions, now_us):
-            self._records.holders[partition].remove(self)
+            self.records.holders[partition].remove(self)
         return positions
 
     def stands_still(self, partition: TopicPartition) -> bool:

@@ -131,7 +131,7 @@ class ShareConsumer(ShareMembership):
             self._gone(CRASHED)
 
     def _gone(self, cause: str) -> None:
-        self.periodic_requests.wake_heartbeats()
+        self.heartbeats.wake()
         self.alive = False
         if self.started:
             self._leader.disconnect(self)
@@ -144,7 +144,7 @@ class ShareConsumer(ShareMembership):
         """Cut the process off from all brokers; the application works on."""
         if not self.alive:
             return
-        self.periodic_requests.wake_heartbeats()
+        self.heartbeats.wake()
         waited = self._link.break_for(duration_us)
         self.connection.break_for(duration_us)
         self.group_member.coordinator_known = False

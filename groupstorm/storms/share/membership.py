@@ -37,27 +37,11 @@ from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.topics import ClientMetadata
 
 
-class ShareRequests:
-    """The heartbeats of one process: computed while nothing happens, until somebody wakes them."""
+class ShareHeartbeats(QuietHeartbeats):
+    """The heartbeats of one process."""
 
-    def __init__(self, environment: Environment, member_id: str, heartbeats: QuietHeartbeats) -> None:
-        self._environment = environment
-        self._member_id = member_id
-        self._heartbeats = heartbeats
-
-    def rest(self) -> None:
-        """Compute them from now on."""
-        self._environment.resting.add(self._member_id, self)
-        self._environment.broker.suspend_session(self._member_id)
-
-    def wake(self) -> None:
-        """Send them from now on."""
-        self.wake_heartbeats()
-
-    def wake_heartbeats(self) -> None:
-        if self._heartbeats.is_quiet:
-            self._environment.resting.remove(self._member_id)
-            self._heartbeats.wake()
+    API = "ShareGroupHeartbeat"
+    RESPONSE = ShareGroupHeartbeatResponse
 
 
 class SharePauses:
@@ -73,7 +57,7 @@ class SharePauses:
         process, until_us = self._process, self._clock.now_us + duration_us
         if not process.alive or until_us <= self.paused_until_us:
             return
-        process.periodic_requests.wake_heartbeats()
+        process.heartbeats.wake()
         process.work_takes_longer(until_us - max(self._clock.now_us, self.paused_until_us), also_next=False)
         self.paused_until_us = until_us
         self._clock.at(until_us, process.runs_again)
@@ -121,9 +105,8 @@ class ShareMembership(ABC):
         self.group_member: HeartbeatingMember[Any] = ShareGroupMember(
             config, self.member_id, self._topic_names, self._now_ms
         )
-        heartbeats = QuietHeartbeats(self, ShareGroupHeartbeatResponse)
-        self.periodic_requests = ShareRequests(environment, self.member_id, heartbeats)
-        self._network_thread = NetworkThread(environment, self, heartbeats)
+        self.heartbeats = ShareHeartbeats(environment, self)
+        self._network_thread = NetworkThread(self, self.heartbeats.rest_from)
         self.pauses = SharePauses(self.clock, self)
         self._seeks_coordinator = False
 
@@ -181,7 +164,7 @@ class ShareMembership(ABC):
             self._network_thread.turn()
 
     def _wake(self) -> None:
-        self.periodic_requests.wake_heartbeats()
+        self.heartbeats.wake()
         self.note_polls()
 
     def _stands_still(self, then: Callable[..., None], *arguments: Any) -> bool:

@@ -73,7 +73,7 @@ class ShareConsumers:
     def finish(self) -> None:
         """Count the heartbeats that are computed."""
         for consumer in tuple(self.by_name.values()):
-            consumer.periodic_requests.wake_heartbeats()
+            consumer.heartbeats.wake()
 
 
 class ShareWorld(World):
@@ -83,7 +83,6 @@ class ShareWorld(World):
         super().__init__(environment, consumers)
         self._share_consumers = consumers
         self._leader = consumers.leader
-        environment.resting.wakes_by_epoch = True
 
     @property
     def consumers(self) -> Mapping[str, ShareConsumer]:

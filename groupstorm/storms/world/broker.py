@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
-from itertools import takewhile
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.member_session import Generation
-from groupstorm.clients.requests import heartbeat_instance
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.classic.states import STABLE
 from groupstorm.coordinator.config import COMPATIBILITY, Compatibility, CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommit, Request, Response
+from groupstorm.coordinator.messages import OffsetCommit, Request, Response
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.coordinator.simulated import SimulatedGroupCoordinator
 from groupstorm.coordinator.streams.group import StreamsGroup
+from groupstorm.coordinator.timers import TimerKind
 from groupstorm.coordinator.topics import Topic
 from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, SHARE, STREAMS_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.clock import ORDER_BITS, Clock
-from groupstorm.storms.world.response_errors import API_AND_ERROR, api_and_error
+from groupstorm.storms.world.response_errors import api_and_error
 from groupstorm.storms.world.trace_buffer import FLUSH_AT, TraceBuffer
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.schema import Source
@@ -48,8 +46,6 @@ BROKER_SETTINGS = (
 #: The options with bounds of their own, which follow them: group.consumer.min. and group.consumer.max.
 _BOUNDED: Final = ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
 
-#: During a write that takes so long, heartbeats and commits are sent: their responses wait for it.
-_LONG_WRITE_MS: Final = 1_000
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
 _COORDINATOR: Final = Source.COORDINATOR
@@ -59,9 +55,7 @@ OnCommit: TypeAlias = Callable[[OffsetCommit, Callable[[Response], None]], Calla
 #: Events after which the coordinator may answer a heartbeat differently.
 _GROUP_CHANGES = frozenset(
     {
-        coordinator_events.GroupEpochBumped,
         coordinator_events.GroupStateChanged,
-        coordinator_events.MemberReconciled,
         coordinator_events.MemberRemoved,
         coordinator_events.MemberReplaced,
     }
@@ -107,8 +101,8 @@ def topic_id(name: str) -> UUID:
 class VirtualBroker:
     """Hands requests to the coordinator, its events to the trace and its responses to the senders.
 
-    ``on_group_change`` receives the events after which heartbeats may be answered differently;
-    ``on_holding_write`` is called when a write begins that takes long or fails: responses wait for it.
+    ``on_group_change`` receives the events after which heartbeats may be answered differently; ``on_write``
+    is called when a write begins: responses wait for it.
     ``fails_over``: the coordinator keeps what it wrote, for its successor. ``requests`` counts the responses
     by API and error.
     """
@@ -119,13 +113,12 @@ class VirtualBroker:
         "_appends_slow_until_us",
         "_busy_until_us",
         "_down_until_us",
+        "_has_written",
         "_on_group_change",
-        "_on_holding_write",
+        "_on_write",
         "_service_us",
         "_slow_append_ms",
         "_trace",
-        "_waiting",
-        "_writes_begun_us",
         "clock",
         "coordinator",
         "on_commit",
@@ -139,24 +132,21 @@ class VirtualBroker:
         clock: Clock,
         trace: TraceBuffer,
         on_group_change: Callable[[coordinator_events.Event], None],
-        on_holding_write: Callable[[], None],
+        on_write: Callable[[], None],
         fails_over: bool = False,
     ) -> None:
         self.clock = clock
         self.requests: Counter[tuple[str, str | None]] = Counter()
         self._trace = trace
         self._on_group_change = on_group_change
-        self._on_holding_write = on_holding_write
+        self._on_write = on_write
+        self._has_written = False
         #: Sees each commit that arrives, and replaces the receiver of its response.
         self.on_commit: OnCommit = lambda _, receive: receive
         self._append_latency_ms = settings.integer("append_latency_ms")
         self._service_us = settings.integer("coordinator_service_us")
         self._slow_append_ms = self._appends_slow_until_us = self._appends_fail_until_us = 0
         self._busy_until_us = 0
-        #: The times at which writes began: the ones under way come last, behind writes that are over.
-        self._writes_begun_us: list[int] = []
-        #: Computed requests that arrived since those writes began, by API and arrival.
-        self._waiting: list[tuple[str, int]] = []
         self._down_until_us: int | None = None
         self.coordinator = SimulatedGroupCoordinator(
             CoordinatorConfig.from_mapping(broker_options(settings)),
@@ -176,22 +166,6 @@ class VirtualBroker:
             receive = self.on_commit(request, receive)
         self._carry_out(self.coordinator.handle(request, self.clock.now_us // 1000, receive))
 
-    def heartbeat(self, config: ConsumerConfig, generation: Generation) -> Error | None:
-        """A heartbeat of ``generation`` has arrived: the error of its response.
-
-        None if only `handle` can give it: the response has to wait for a write, and the session has started
-        again, or the group is a consumer group.
-        """
-        if self.consumer_group is not None:
-            return None  # a classic member of a consumer group
-        now_ms = self.clock.now_us // 1000
-        error = self.coordinator.heartbeat(
-            GROUP, generation.member_id, heartbeat_instance(config), generation.id, now_ms
-        )
-        if error is not None:
-            self.count(API_AND_ERROR[HeartbeatResponse, error], 1)
-        return error
-
     def response_leaves_us(self) -> int:
         """When the next response leaves: the coordinator works on one request at a time."""
         now_us = self.clock.now_us
@@ -204,20 +178,10 @@ class VirtualBroker:
         if number:
             self.requests[response] += number
 
-    def wait_for_write(self, api: str, arrivals_us: Iterable[int]) -> None:
-        """Requests that arrived then, the last one first, were counted as answered; during a write they are
-        answered when that is done."""
-        since_us = self._writes_begun_us[0]
-        self._waiting += [(api, us) for us in takewhile(lambda us: us > since_us, arrivals_us)]
-
-    def drop_unanswered(self) -> None:
-        """The run is over: what waits for a write is not answered any more."""
-        answered_us = self.answered_until_us
-        for api, arrived_us in self._waiting:
-            if arrived_us > answered_us:
-                self.count((api, None), -1)
-
     def _carry_out(self, effects: Effects) -> None:
+        if self._has_written:
+            self._has_written = False
+            self._on_write()
         if effects.events:
             now_us, pending = self.clock.now_us, self._trace.pending
             for event in effects.events:
@@ -235,26 +199,15 @@ class VirtualBroker:
         """Group metadata takes its time. Offset commits are never written: most of them are not simulated,
         and an append holds up the responses behind it."""
         now_us = self.clock.now_us
-        if not self.is_writing:
-            self._writes_begun_us.clear()
-            self._waiting.clear()
-        self._writes_begun_us.append(now_us)
+        self._has_written = True
         takes_ms = self._slow_append_ms if now_us < self._appends_slow_until_us else self._append_latency_ms
         error = Error.NOT_ENOUGH_REPLICAS if now_us < self._appends_fail_until_us else None
-        if error is not None or takes_ms >= _LONG_WRITE_MS:
-            self._on_holding_write()
         return takes_ms, error
 
     @property
     def is_writing(self) -> bool:
         """Whether a write is under way, behind which the coordinator holds responses back."""
         return self.coordinator.last_write(GROUP) is not None
-
-    @property
-    def answered_until_us(self) -> int:
-        """The time since which requests that arrived wait for a write."""
-        under_way = self.coordinator.writes_under_way(GROUP)
-        return self._writes_begun_us[-under_way] if under_way else self.clock.now_us
 
     @property
     def is_failing(self) -> bool:
@@ -335,17 +288,19 @@ class VirtualBroker:
         is_current = member is not None and member.epoch == epoch and member.classic is None
         return is_current and group.refresh_ms > self.clock.now_us // 1000
 
-    def is_calm(self, generation: Generation) -> bool:
-        """Whether the classic group is Stable in this generation with this member, and no write is under way:
-        no heartbeat or commit can change anything."""
-        group = self.coordinator.group(GROUP)
-        return (
-            isinstance(group, ClassicGroup)
-            and group.generation == generation.id
-            and group.state is STABLE
-            and group.members.get(generation.member_id) is not None
-            and not self.is_writing
-        )
+    def is_calm(self, generation: Generation, until_us: int) -> bool:
+        """Whether the classic group is Stable in this generation with this member, whose session lasts longer
+        than until then, and no write is under way: no heartbeat or commit can change anything."""
+        group, member_id = self.coordinator.group(GROUP), generation.member_id
+        if (
+            not isinstance(group, ClassicGroup)
+            or group.generation != generation.id
+            or group.state is not STABLE
+            or self.is_writing
+        ):
+            return False
+        deadline_ms = self.coordinator.session_until_ms(GROUP, member_id)
+        return deadline_ms is not None and until_us < deadline_ms * 1000
 
     def has_member(self, generation: Generation) -> bool:
         """Whether the group has this member, and a classic group is in this generation."""
@@ -354,17 +309,16 @@ class VirtualBroker:
             return False
         return group is not None and group.members.get(generation.member_id) is not None
 
-    def outlasts(self, member_id: str, time_us: int) -> bool:
-        """Whether the session of a member of the classic group lasts longer than until then."""
-        deadline_ms = self.coordinator.session_until_ms(GROUP, member_id)
-        return deadline_ms is not None and time_us < deadline_ms * 1000
-
     def suspend_session(self, member_id: str) -> None:
         """The member's requests are computed: its session does not end until `resume_session`."""
-        self.coordinator.suspend_session(GROUP, member_id)
+        self.coordinator.suspend_session(member_id)
 
-    def resume_session(self, member_id: str, contact: int) -> None:
-        """The member's requests are sent again; the last one that was computed arrived at this moment (0: no
-        one)."""
+    def resume_session(self, member_id: str) -> None:
+        """The member's requests are sent again."""
+        self.coordinator.resume_session(member_id)
+
+    def in_contact(self, kind: TimerKind, member_id: str, contact: int) -> None:
+        """The last one of a member's requests that were computed arrived at this moment: its session, which
+        is of this kind, started again."""
         now_ms = self.clock.now_us // 1000
-        self.coordinator.resume_session(GROUP, member_id, (contact >> ORDER_BITS) // 1000, contact, now_ms)
+        self.coordinator.in_contact(kind, GROUP, member_id, (contact >> ORDER_BITS) // 1000, contact, now_ms)

@@ -171,9 +171,10 @@ _MILLION: Final = 1_000_000
 class ClientClock:
     """``drift_ppm``: by how many parts per million the machine's clock is fast, or slow if it is negative."""
 
-    __slots__ = ("_speed",)
+    __slots__ = ("_speed", "drifts")
 
     def __init__(self, drift_ppm: int) -> None:
+        self.drifts = drift_ppm != 0
         self._speed = _MILLION + drift_ppm
 
     def ms(self, time_us: int) -> int:

@@ -171,7 +171,7 @@ class VirtualConnection:
         "in_flight",
         "index",
         "latency",
-        "lost",
+        "losses",
         "network",
         "no_requests_until_us",
         "no_responses_until_us",
@@ -204,8 +204,9 @@ class VirtualConnection:
         #: Sent and not answered, in the order of sending.
         self.in_flight: list[RequestInFlight] = []
         self.broken_until_us = network.down_until_us
-        #: The moment at which it was lost: periodic requests under way never arrive.
-        self.lost = 0
+        #: The number of times that it was lost otherwise than by the client: periodic requests under way
+        #: never arrive.
+        self.losses = 0
         #: The network swallows the bytes of one side until then: TCP sends them again at that time.
         self.no_requests_until_us = self.no_responses_until_us = 0
         #: Requests that have arrived behind a parked one, which mutes the connection.
@@ -272,23 +273,21 @@ class VirtualConnection:
                 clock.at(late_us, sent.time_out)
         clock.in_order(leaves_us + self.latency.at(request_draw), self.request_order, sent.arrive)
 
-    def overtake(self, request: Request, sent_us: int, timeout_ms: int, on_result: OnResult) -> None:
-        """A periodic request is under way that was sent at ``sent_us``, and only computed until now."""
+    def overtake(
+        self, request: Request, sent_us: int, timeout_ms: int, on_result: OnResult, response: Response | None
+    ) -> None:
+        """A periodic request was sent at ``sent_us``, and only computed until now: it is under way, or its
+        ``response`` is."""
         request_draw, response_draw = self._draws_at(sent_us)
         timeout_us = self._client_clock.timer_us(timeout_ms)
         sent = RequestInFlight(self, request, timeout_us, on_result, 0, response_draw, sent_us)
         self.in_flight.append(sent)
-        arrival_us = sent_us + self.latency.at(request_draw)
-        self.clock.in_order(arrival_us, self.request_order, sent.arrive)
-
-    def overtake_response(
-        self, request: Request, sent_us: int, due_us: int, response: Response, on_result: OnResult
-    ) -> None:
-        """The response to such a request is under way and comes at ``due_us``."""
-        sent = RequestInFlight(self, request, 0, on_result, 0, 0, sent_us)
-        sent.response = response
-        self.in_flight.append(sent)
-        self.clock.in_order(due_us, self.response_order, sent.deliver)
+        due_us = sent_us + self.latency.at(request_draw)
+        if response is None:
+            self.clock.in_order(due_us, self.request_order, sent.arrive)
+        else:
+            sent.response = response
+            self.clock.in_order(due_us + self.latency.at(response_draw), self.response_order, sent.deliver)
 
     def find_coordinator(self, on_found: Callable[[], None]) -> None:
         """A round trip to any broker, once there is a way to one."""
@@ -313,7 +312,7 @@ class VirtualConnection:
         A shorter loss within a longer one does not end that.
         """
         self.broken_until_us = max(self.broken_until_us, self.clock.now_us + duration_us)
-        self.lost = self.clock.moment
+        self.losses += 1
         self.abandon()
 
     def abandon(self) -> None:

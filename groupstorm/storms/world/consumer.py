@@ -37,7 +37,7 @@ from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.disturbances import pause_fetching, resume_fetching
 from groupstorm.storms.world.draws import ASSIGN
 from groupstorm.storms.world.environment import Environment
-from groupstorm.storms.world.periodic_requests import PeriodicRequests
+from groupstorm.storms.world.periodic_requests.requests import PeriodicRequests
 from groupstorm.storms.world.process import VirtualProcess
 from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME, ListenerCalls, RebalanceHooks
 from groupstorm.trace.events import member as events
@@ -86,7 +86,6 @@ class VirtualConsumer(VirtualProcess[Membership]):
         environment = self._environment
         return PeriodicRequests(
             environment.network,
-            environment.records,
             environment.resting,
             environment.heartbeat_timer(self.settings.of_member(self.index), self.config, self._incarnation),
             environment.sends_heartbeats,

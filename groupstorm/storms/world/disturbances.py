@@ -15,7 +15,8 @@ from groupstorm.storms.records.rates import ProcessingRates
 from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.clock import Clock
-from groupstorm.storms.world.periodic_requests import PeriodicRequests, Sender
+from groupstorm.storms.world.periodic_requests.requests import PeriodicRequests
+from groupstorm.storms.world.periodic_requests.series import Sender
 from groupstorm.trace.events import member as events
 
 

@@ -27,10 +27,11 @@ from groupstorm.storms.scenario.steps import COORDINATOR_FAILOVER, Phases
 from groupstorm.storms.scenario.topics import rates_of, topic_partitions
 from groupstorm.storms.share.checks import ShareChecks
 from groupstorm.storms.world.broker import GROUP, VirtualBroker
-from groupstorm.storms.world.clock import ClientClock, Clock
+from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.connection import Network
 from groupstorm.storms.world.members import Members
-from groupstorm.storms.world.periodic_requests import DrawnSums, ProcessTimer, RestingMembers, timer_sums
+from groupstorm.storms.world.periodic_requests.resting import RestingMembers
+from groupstorm.storms.world.periodic_requests.schedule import DrawnSums, ProcessTimer, timer_sums
 from groupstorm.storms.world.record_times import SlowRecordTimes
 from groupstorm.storms.world.response_errors import first_error
 from groupstorm.storms.world.topics import Topics
@@ -53,10 +54,9 @@ def heartbeats_wait(settings: Settings) -> bool:
     """Whether a heartbeat of a consumer group may have to wait for the answer to the one before: it leaves
     retry.backoff.ms after that at the earliest, also if all is well (RequestState.onSuccessfulAttempt)."""
     interval_ms = settings.integer("group.consumer.heartbeat.interval.ms")
-    round_trip_us = 2 * settings.distribution("net_latency_ms").largest_us
+    round_trip_ms = 2 * settings.distribution("net_latency_ms").largest_us // 1000 + 1
     return any(
-        ClientClock(own.integer("clock_drift_ppm")).ms(round_trip_us) + 1 + own.integer("retry.backoff.ms")
-        > interval_ms
+        round_trip_ms + own.integer("retry.backoff.ms") > interval_ms
         for own in settings.of_profiles()
         if own.choice(GROUP_PROTOCOL) == CONSUMER
     )

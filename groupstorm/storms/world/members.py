@@ -17,7 +17,7 @@ from groupstorm.storms.runs.scenario_host import ConsumerProcess
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.disturbances import ConnectionFaults
 from groupstorm.storms.world.group_member import GroupMember
-from groupstorm.storms.world.periodic_requests import PeriodicRequests
+from groupstorm.storms.world.periodic_requests.requests import PeriodicRequests
 from groupstorm.trace.events.group_states import GroupState
 
 #: The states of consumer and streams groups have these names, too.

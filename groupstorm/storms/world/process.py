@@ -33,7 +33,8 @@ from groupstorm.storms.world.draws import ApplicationDraws
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.member_settings import poll_loop
-from groupstorm.storms.world.periodic_requests import SHARES, PeriodicRequests
+from groupstorm.storms.world.periodic_requests.requests import PeriodicRequests
+from groupstorm.storms.world.periodic_requests.schedule import SHARES
 from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME
 from groupstorm.storms.world.response_errors import first_error
 from groupstorm.storms.world.topics import ClientMetadata
@@ -356,6 +357,7 @@ class PositionCommits:
         """Commit as a member of the generation ``sent``; ``then`` gets the error of the response, or
         `Disconnected`."""
         process = self._process
+        process.periodic_requests.settle_commits()  # this commit replaces those before
         self._sent += 1
         process.connection.send(
             commit_request(process.config, positions, sent),
@@ -379,7 +381,5 @@ class PositionCommits:
         if error is NO_ERROR and number > self._accepted:
             self._accepted = number
             error = self._environment.commit(positions)
-        if error is NO_ERROR:
-            process.periodic_requests.commits_superseded()
         process.membership.commit_answered(error, sent)
         then(error)

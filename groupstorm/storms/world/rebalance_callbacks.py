@@ -268,8 +268,6 @@ class ListenerCalls:
                 return
             for partition in begun:
                 del self._to_begin[partition]
-            if begun and not work.partitions:
-                self._periodic_requests.first_positions_known()
             positions = work.start(begun, starts, self._clock.now_us)
             self._periodic_requests.begun(dict(zip(begun, positions, strict=True)))
         self._environment.trace.emit(

@@ -241,7 +241,6 @@ class World:
                 self._environment.invariants.records.stopped(member.name, str(partition), position)
             member.periodic_requests.stop()
             member.rates.finish()
-        self._environment.broker.drop_unanswered()
         _probe(self._environment.broker, self._environment.invariants)
 
     def close_trace(self) -> None:

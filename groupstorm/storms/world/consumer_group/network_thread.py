@@ -6,29 +6,18 @@ heartbeats would happen; then they are computed, and the thread is not scheduled
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember
-from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.consumer_group.timing import FOREVER_MS
 from groupstorm.storms.world.clock import ClientClock, Clock, Kind, order_of
-from groupstorm.storms.world.connection import VirtualConnection
-from groupstorm.storms.world.consumer_group.quiet_heartbeats import QuietHeartbeats
-from groupstorm.storms.world.environment import Environment
 
 
 class Standstill(Protocol):
     """The pauses of a process."""
 
     paused_until_us: int
-
-
-class Resting(Protocol):
-    """The periodic requests of a process."""
-
-    def rest(self) -> None:
-        """Compute them from now on."""
-        ...
 
 
 class SteppingProcess(Protocol):
@@ -38,21 +27,11 @@ class SteppingProcess(Protocol):
     client_clock: ClientClock
     clock: Clock
     closing: bool
-    connection: VirtualConnection
     group_member: HeartbeatingMember[Any]
     index: int
-    topics_to_tell: bool
 
     @property
     def pauses(self) -> Standstill: ...
-
-    @property
-    def periodic_requests(self) -> Resting: ...
-
-    @property
-    def settled(self) -> bool:
-        """Whether it has joined and nothing is under way."""
-        ...
 
     def carry_out(self) -> bool:
         """Do what the member asks for. Returns whether there was anything."""
@@ -68,16 +47,16 @@ class SteppingProcess(Protocol):
 
 
 class NetworkThread:
-    """The network thread of one process."""
+    """The network thread of one process.
 
-    __slots__ = ("_due_ms", "_environment", "_heartbeats", "_next_us", "_process", "_scheduled_us")
+    ``rest(due_ms)``: returns whether the heartbeats from ``due_ms`` on, by the machine's clock, are computed.
+    """
 
-    def __init__(
-        self, environment: Environment, process: SteppingProcess, heartbeats: QuietHeartbeats
-    ) -> None:
-        self._environment = environment
+    __slots__ = ("_due_ms", "_next_us", "_process", "_rest", "_scheduled_us")
+
+    def __init__(self, process: SteppingProcess, rest: Callable[[int], bool]) -> None:
         self._process = process
-        self._heartbeats = heartbeats
+        self._rest = rest
         #: When it runs next (-1: not before somebody says so), and all times for which there is an event.
         self._next_us = -1
         self._scheduled_us: set[int] = set()
@@ -98,7 +77,8 @@ class NetworkThread:
         self._next_us = -1
         if 0 < wait_ms < FOREVER_MS:
             self._due_ms = now_ms + wait_ms
-            self._rest_or_run()
+            if not self._rest(self._due_ms):
+                self.run_at(self._due_ms)
         if not process.closing:
             process.nudge()
 
@@ -122,25 +102,6 @@ class NetworkThread:
 
     def _now_ms(self) -> int:
         return self._process.client_clock.ms(self._process.clock.now_us)
-
-    def _rest_or_run(self) -> None:
-        process, environment = self._process, self._environment
-        member = process.group_member
-        is_quiet = (
-            not environment.sends_heartbeats
-            and member.state is MemberState.STABLE
-            and not process.connection.in_flight
-            and process.settled
-            and not process.topics_to_tell
-            and not member.missed_an_answer
-            and not member.backs_off(self._now_ms())
-            and environment.broker.is_quiet(member.member_id, member.epoch)
-        )
-        if is_quiet:
-            self._heartbeats.rest(self._due_ms, member.heartbeat_interval_ms)
-            process.periodic_requests.rest()
-        else:
-            self.run_at(self._due_ms)
 
     def _run(self) -> None:
         process, now_us = self._process, self._process.clock.now_us

@@ -37,7 +37,7 @@ from groupstorm.coordinator.messages import Response
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.broker import topic_id
 from groupstorm.storms.world.consumer_group.network_thread import NetworkThread
-from groupstorm.storms.world.consumer_group.quiet_heartbeats import ConsumerGroupRequests, QuietHeartbeats
+from groupstorm.storms.world.consumer_group.quiet_heartbeats import ConsumerGroupRequests
 from groupstorm.storms.world.consumer_group.view import ConsumerGroupView
 from groupstorm.storms.world.disturbances import pause_fetching
 from groupstorm.storms.world.draws import drawn_member_id
@@ -59,7 +59,6 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
     __slots__ = (
         "_calls",
         "_due",
-        "_heartbeats",
         "_in_callback",
         "_network_thread",
         "_new_group_member",
@@ -82,8 +81,6 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         hooks: RebalanceHooks | None = None,
     ) -> None:
         self._new_group_member = new_member or self._new_consumer
-        self._heartbeats = QuietHeartbeats(self)
-        self._network_thread = NetworkThread(environment, self, self._heartbeats)
         super().__init__(environment, index, incarnation, config, settings)
         self._calls = ListenerCalls(environment, self, hooks)
         #: The callbacks that wait for a poll().
@@ -111,7 +108,9 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         return ConsumerGroupMember(self.config, member_id, self._topic_names, self._has_positions, now_ms)
 
     def _new_requests(self) -> ConsumerGroupRequests:
-        return ConsumerGroupRequests(self._environment, self, self._heartbeats)
+        requests = ConsumerGroupRequests(self._environment, self)
+        self._network_thread = NetworkThread(self, requests.rest_from)
+        return requests
 
     @property
     def _now_ms(self) -> int:
@@ -119,7 +118,8 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
 
     def _poll_is_late(self) -> None:
         """The member leaves: commits of its epoch are refused."""
-        self.periodic_requests.wake()
+        self.periodic_requests.wake_heartbeats()
+        self.periodic_requests.settle_commits()
 
     def _topic_names(self) -> Mapping[UUID, str]:
         return {topic_id(name): name for name in self._metadata.topics()}

@@ -10,118 +10,125 @@ itself on the way to the coordinator. From then on every heartbeat is sent, unti
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember
-from groupstorm.clients.operations import Disconnected, SendHeartbeat
+from groupstorm.clients.consumer_group.states import MemberState
+from groupstorm.clients.operations import Disconnected, HeartbeatResponse, SendHeartbeat
 from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Response
-from groupstorm.coordinator.share.messages import ShareGroupHeartbeatResponse
-from groupstorm.storms.world.clock import ClientClock, Kind, moment_of, order_of
+from groupstorm.coordinator.timers import MEMBER_SESSION
+from groupstorm.storms.world.clock import ClientClock, Kind
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.environment import Environment
-from groupstorm.storms.world.periodic_requests import PeriodicRequests, ProcessTimer, Sender
-
-#: Makes an answer that brings nothing: error, member id, epoch, interval.
-NewResponse = type[ConsumerGroupHeartbeatResponse] | type[ShareGroupHeartbeatResponse]
+from groupstorm.storms.world.periodic_requests.requests import PeriodicRequests
+from groupstorm.storms.world.periodic_requests.schedule import ProcessTimer, RequestSchedule
+from groupstorm.storms.world.periodic_requests.series import Sender, Series
 
 
 class BeatingProcess(Protocol):
-    """The process whose member it is."""
+    """The process whose member sends them."""
 
     client_clock: ClientClock
     config: ConsumerConfig
     connection: VirtualConnection
     group_member: HeartbeatingMember[Any]
-    index: int
+    topics_to_tell: bool
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has joined and nothing is under way."""
+        ...
 
     def note_polls(self) -> None:
         """Tell the member of the application's last poll()."""
-        ...
-
-    def run_network_thread_at(self, shown_ms: int) -> None:
-        """Let the client's network thread run next when its clock shows ``shown_ms``."""
         ...
 
     def answered(self, sent: SendHeartbeat, response: Response | Disconnected) -> None:
         """A heartbeat was answered."""
         ...
 
+    def run_network_thread_at(self, shown_ms: int) -> None:
+        """Let the client's network thread run next when its clock shows ``shown_ms``."""
+        ...
 
-class QuietHeartbeats:
-    """The heartbeats of one process: each leaves ``interval_ms`` after the one before. ``response`` is their
-    answer's type."""
 
-    __slots__ = ("_api", "_due_ms", "_interval_ms", "_process", "_response")
+class QuietHeartbeats(Series):
+    """The heartbeats of one process. Each leaves an interval after the one before while they rest; else the
+    member says when. ``RESPONSE``: the type of their answers."""
 
-    def __init__(
-        self, process: BeatingProcess, response: NewResponse = ConsumerGroupHeartbeatResponse
-    ) -> None:
+    __slots__ = ("_environment", "_process")
+
+    API = "ConsumerGroupHeartbeat"
+    SESSION = MEMBER_SESSION
+    RESPONSE: ClassVar[type[HeartbeatResponse]] = ConsumerGroupHeartbeatResponse
+
+    def __init__(self, environment: Environment, process: BeatingProcess) -> None:
+        resting = environment.resting.heartbeats
+        super().__init__(environment.network, process.connection, _schedule(process, 0), resting)
+        self._environment = environment
         self._process = process
-        self._response = response
-        self._api = (response.__name__.removesuffix("Response"), None)
-        #: When the first of them leaves, on the machine's clock; None: they are sent.
-        self._due_ms: int | None = None
-        self._interval_ms = 0
 
-    @property
-    def is_quiet(self) -> bool:
-        return self._due_ms is not None
-
-    def rest(self, due_ms: int, interval_ms: int) -> None:
-        """Compute them from now on."""
-        self._due_ms, self._interval_ms = due_ms, interval_ms
+    def rest_from(self, due_ms: int) -> bool:
+        """Compute them from now on if nothing disturbs them; the first one leaves when the machine's clock
+        shows ``due_ms``. Returns whether that is so."""
+        process = self._process
+        member = process.group_member
+        if (
+            self._environment.sends_heartbeats
+            or process.client_clock.drifts
+            or member.state is not MemberState.STABLE
+            or process.connection.in_flight
+            or not process.settled
+            or process.topics_to_tell
+            or member.missed_an_answer
+            or member.backs_off(process.client_clock.ms(self._clock.now_us))
+            or not self._broker.is_quiet(member.member_id, member.epoch)
+        ):
+            return False
+        self.schedule, self.sent = _schedule(process, due_ms), 0
+        self._rest_as(member.member_id)
+        return True
 
     def wake(self) -> None:
-        """Send them from now on."""
-        first_ms, self._due_ms = self._due_ms, None
-        if first_ms is None:
-            return
-        process, interval_ms = self._process, self._interval_ms
-        process.note_polls()
-        ran_us = process.connection.clock.passed_us(order_of(Kind.NETWORK_THREAD, process.index))
-        shown_ms = process.client_clock.ms(ran_us)
-        sent = 0 if shown_ms < first_ms else (shown_ms - first_ms) // interval_ms + 1
-        contact = self._overtake(first_ms, sent) if sent else 0
-        process.connection.broker.resume_session(process.group_member.member_id, contact)
-        process.run_network_thread_at(first_ms + sent * interval_ms)
+        if self.is_resting:
+            self._process.note_polls()
+        super().wake()
 
-    def _overtake(self, first_ms: int, sent: int) -> int:
-        """Put the last heartbeat where it is, as ``sent`` of them have left by now. Returns the moment at
-        which the last one arrived (0: none has)."""
-        process = self._process
-        connection, member = process.connection, process.group_member
-        broker, clock = connection.broker, connection.clock
-        arrived_us, answers_us = map(clock.passed_us, (connection.request_order, connection.response_order))
-        last_ms = first_ms + (sent - 1) * self._interval_ms
-        sent_us = process.client_clock.us(last_ms)
-        arrival_us = sent_us + connection.periodic_latency_us(sent_us)
-        arrived, contact_us = sent, arrival_us
-        if arrival_us > arrived_us:
-            arrived = sent - 1
-            before_us = process.client_clock.us(last_ms - self._interval_ms)
-            contact_us = before_us + connection.periodic_latency_us(before_us)
-        broker.count(self._api, arrived)
-        member.step(last_ms)
-        for operation in member.operations():
+    def send_next(self) -> None:
+        self._process.run_network_thread_at(self.schedule.sent_us(self.sent + 1) // 1000)
+
+    def _set_out(self, sent_us: int) -> None:
+        self._overtake(sent_us, None)
+
+    def _were_accepted(self, last_us: int) -> None:
+        if last_us == self.sent_us:
+            member, interval_ms = self._process.group_member, self.schedule.interval_us // 1000
+            self._overtake(last_us, self.RESPONSE(NO_ERROR, member.member_id, member.epoch, interval_ms))
+
+    def _overtake(self, sent_us: int, response: HeartbeatResponse | None) -> None:
+        """Put the last heartbeat, or its response, where it is."""
+        process, connection = self._process, self._connection
+        process.group_member.step(sent_us // 1000)
+        for operation in process.group_member.operations():
             assert isinstance(operation, SendHeartbeat), operation
-            take = partial(process.answered, operation)
-            timeout_ms = process.config.request_timeout_ms
-            if arrival_us > arrived_us:
-                connection.overtake(operation.request, sent_us, timeout_ms, take)
-                continue
-            response = self._response(NO_ERROR, member.member_id, member.epoch, self._interval_ms)
-            answered_us = arrival_us + connection.periodic_response_latency_us(sent_us)
-            if answered_us > answers_us:
-                connection.overtake_response(operation.request, sent_us, answered_us, response, take)
+            answered_us = self.schedule.arrival_us(sent_us) + connection.periodic_response_latency_us(sent_us)
+            if response is not None and answered_us <= self._clock.passed_us(connection.response_order):
+                process.group_member.answered(operation, response, answered_us // 1000)
             else:
-                member.answered(operation, response, process.client_clock.ms(answered_us))
-        return moment_of(contact_us, connection.request_order) if arrived else 0
+                timeout_ms, take = process.config.request_timeout_ms, partial(process.answered, operation)
+                connection.overtake(operation.request, sent_us, timeout_ms, take, response)
 
 
-class HeartbeatingProcess(Sender, Protocol):
-    """The process that sends them."""
+def _schedule(process: BeatingProcess, first_ms: int) -> RequestSchedule:
+    interval_us = process.group_member.heartbeat_interval_ms * 1000
+    start_us, leaves = first_ms * 1000 - interval_us, Kind.NETWORK_THREAD
+    return RequestSchedule(Kind.REQUEST_ARRIVES, start_us, interval_us, process.connection, leaves=leaves)
+
+
+class HeartbeatingProcess(Sender, BeatingProcess, Protocol):
+    """A process that commits, too."""
 
     def next_network_run_us(self) -> int:
         """When the client's network thread runs next."""
@@ -138,27 +145,25 @@ class ConsumerGroupRequests(PeriodicRequests):
 
     __slots__ = ("_own_heartbeats", "_process")
 
-    def __init__(
-        self, environment: Environment, process: HeartbeatingProcess, heartbeats: QuietHeartbeats
-    ) -> None:
+    def __init__(self, environment: Environment, process: HeartbeatingProcess) -> None:
         no_timer = ProcessTimer(None, environment.seed, process.config.client_id, 0)
-        super().__init__(
-            environment.network,
-            environment.records,
-            environment.resting,
-            no_timer,
-            environment.sends_heartbeats,
-            process,
-        )
+        sends = environment.sends_heartbeats
+        super().__init__(environment.network, environment.resting, no_timer, sends, process)
         self._process = process
-        self._own_heartbeats = heartbeats
+        self._own_heartbeats = QuietHeartbeats(environment, process)
+
+    def rest_from(self, due_ms: int) -> bool:
+        """Compute them from now on if nothing disturbs them. Returns whether that is so."""
+        rests = self._own_heartbeats.rest_from(due_ms)
+        if rests:
+            self.rest()
+        return rests
 
     def follow_membership(self) -> None:
         """The member itself knows when it sends heartbeats."""
 
     def stop(self) -> None:
         self.wake_heartbeats()
-        self._resting.remove(self._membership.generation.member_id)
         super().stop()
 
     def restart(self) -> None:
@@ -170,12 +175,7 @@ class ConsumerGroupRequests(PeriodicRequests):
         return self._process.next_network_run_us()
 
     def _heartbeats_rest(self) -> bool:
-        if not self._own_heartbeats.is_quiet:
-            return False
-        member_id = self._membership.generation.member_id
-        self._resting.add(member_id, self)
-        self._broker.suspend_session(member_id)
-        return True
+        return self._own_heartbeats.is_resting
 
     def wake_heartbeats(self) -> None:
         self._own_heartbeats.wake()

@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from groupstorm.assignors.contract import COOPERATIVE
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.errors import Error
-from groupstorm.storms.records.positions import Records
 from groupstorm.storms.scenario.setting_names import BATCH, NEVER, RECORD
 from groupstorm.storms.world.clock import Kind
 from groupstorm.storms.world.connection import Network
 from groupstorm.storms.world.periodic_requests.resting import RestingMembers
 from groupstorm.storms.world.periodic_requests.schedule import ProcessTimer, RequestSchedule
-from groupstorm.storms.world.periodic_requests.series import BackgroundCommits, Heartbeats, Sender, Series
+from groupstorm.storms.world.periodic_requests.series import BackgroundCommits, Heartbeats, Sender, SentSeries
 
 
 class PeriodicRequests:
@@ -27,21 +26,13 @@ class PeriodicRequests:
     """
 
     __slots__ = (
-        "_broker",
-        "_by_hand",
-        "_client_clock",
-        "_clock",
         "_commits",
-        "_config",
-        "_connection",
-        "_contact",
+        "_counted",
         "_exact",
         "_held_since_us",
         "_last_heartbeat_us",
-        "_latency_most_us",
         "_membership",
         "_network",
-        "_records",
         "_resting",
         "_sender",
         "_timer",
@@ -49,35 +40,23 @@ class PeriodicRequests:
     )
 
     def __init__(
-        self,
-        network: Network,
-        records: Records,
-        resting: RestingMembers,
-        timer: ProcessTimer,
-        exact: bool,
-        sender: Sender,
+        self, network: Network, resting: RestingMembers, timer: ProcessTimer, exact: bool, sender: Sender
     ) -> None:
+        config = sender.config
         self._network = network
-        self._latency_most_us = network.latency.largest_us
-        self._clock = network.clock
-        self._broker = network.broker
-        self._records = records
         self._resting = resting
         self._timer = timer
-        self._exact = exact
         self._sender = sender
-        self._config = sender.config
-        self._client_clock = sender.client_clock
         self._membership = sender.membership
-        self._connection = sender.connection
+        steps_ms = config.retry_backoff_ms if config.profile.heartbeats_wait_in_steps else 0
+        apart_us = sender.client_clock.timer_us(config.heartbeat_interval_ms + steps_ms) + timer.most_us
+        may_end = apart_us + network.latency.largest_us >= config.session_timeout_ms * 1000
+        #: If a session may end between two heartbeats, both are sent.
+        self._exact = exact or may_end
         self.heartbeats: Heartbeats | None = None
-        self._commits: BackgroundCommits | None = None
-        self._by_hand: HandCommits | None = None
-        if sender.commits in (BATCH, RECORD):
-            self._by_hand = HandCommits(network, records, resting, sender)
-        #: The moment at which the last computed request arrived that the coordinator does not know of (0:
-        #: none).
-        self._contact = 0
+        self._commits: BackgroundCommits | HandCommits | None = None
+        #: The positions up to which commits by hand are counted.
+        self._counted: dict[TopicPartition, int] = {}
         self._held_since_us: int | None = None
         self._last_heartbeat_us: int | None = None
 
@@ -85,90 +64,85 @@ class PeriodicRequests:
 
     def follow_membership(self) -> None:
         """The membership's state may have changed: heartbeats run in CompletingRebalance and Stable."""
-        membership = self._membership
-        wanted = membership.heartbeating
-        heartbeats = self.heartbeats
+        membership, heartbeats = self._membership, self.heartbeats
         if heartbeats is not None:
-            if wanted and heartbeats.generation is membership.generation:
-                if not heartbeats.is_resting and self._resting.is_possible:
-                    self.rest()
+            if membership.heartbeating and heartbeats.generation is membership.generation:
+                self.rest()
                 return  # a process that cannot be reached has no series
             self._end_heartbeats()
-        if wanted and self._sender.reachable():
-            now_us = self._clock.now_us
-            interval_us = self._client_clock.timer_us(self._config.heartbeat_interval_ms)
-            self._begin_heartbeats(self._first_heartbeat_us(now_us, interval_us), interval_us)
+        if membership.heartbeating and self._sender.reachable():
+            self._begin_heartbeats(self._first_heartbeat_us())
             self._held_since_us = None
 
-    def _first_heartbeat_us(self, now_us: int, interval_us: int) -> int:
-        membership, profile = self._membership, self._config.profile
+    def _first_heartbeat_us(self) -> int:
+        profile, now_us = self._sender.config.profile, self._network.clock.now_us
         if self._held_since_us is not None and profile.heartbeats_while_syncing:
             # An overdue heartbeat leaves as soon as the assignor has released the client's lock.
-            return max(self._held_since_us + interval_us, now_us)
-        cooperative = membership.rebalance_protocol is COOPERATIVE
-        return profile.first_heartbeat_us(now_us, interval_us, self._last_heartbeat_us, cooperative)
+            return max(self._held_since_us + self._interval_us, now_us)
+        cooperative = self._membership.rebalance_protocol is COOPERATIVE
+        return profile.first_heartbeat_us(now_us, self._interval_us, self._last_heartbeat_us, cooperative)
+
+    @property
+    def _interval_us(self) -> int:
+        return self._sender.client_clock.timer_us(self._sender.config.heartbeat_interval_ms)
 
     def follow_work(self) -> None:
         """The application has other partitions, or other records arrive: how long it works may change."""
-        heartbeats, config = self.heartbeats, self._config
-        if heartbeats is not None and config.profile.heartbeats_wait_in_steps:
-            share, batch_us = self._sender.work_share()
-            most_us = min(batch_us, self._client_clock.timer_us(config.retry_backoff_ms))
-            heartbeats.schedule.works(self._clock.now_us, share, most_us)
+        heartbeats, sender = self.heartbeats, self._sender
+        lateness = None if heartbeats is None else heartbeats.schedule.lateness
+        if heartbeats is None or lateness is None or not sender.config.profile.heartbeats_wait_in_steps:
+            return
+        share, batch_us = sender.work_share()
+        step_us = sender.client_clock.timer_us(sender.config.retry_backoff_ms)
+        work = share, min(batch_us, step_us) if share else 0
+        if lateness.work != work:
+            heartbeats.wake()
+            after_k = heartbeats.schedule.last_sent(self._network.clock.now_us, heartbeats.sent) + 1
+            lateness.works(after_k, *work)
+            self.rest()
 
     def hold_heartbeats(self, duration_us: int) -> None:
         """The assignor runs and holds the client's lock: no heartbeats for ``duration_us``."""
         self._end_heartbeats()
-        self._held_since_us = self._clock.now_us if duration_us else None
+        self._held_since_us = self._network.clock.now_us if duration_us else None
 
     def start_commits(self) -> None:
+        sender = self._sender
         if not self._membership.owned:
             return  # a member that owns nothing has nothing to commit, and sends nothing
-        if self._commits is not None or not self._sender.reachable():
+        if self._commits is not None or not sender.reachable():
             return
-        if self._by_hand is not None:
-            self._by_hand.start()
-        elif self._sender.commits != NEVER:
-            interval_us = self._client_clock.timer_us(self._config.auto_commit_interval_ms)
-            schedule = RequestSchedule(
-                Kind.COMMIT_ARRIVES, self._clock.now_us, interval_us, self._connection, self._latency_most_us
+        if sender.commits in (BATCH, RECORD):
+            if self._network.broker.has_member(self._membership.generation):
+                self._commits = HandCommits(self._network, sender, self._counted)
+                self._resting.by_hand[self._membership.generation.member_id] = self.stop_commits
+        elif sender.commits != NEVER:
+            now_us = self._network.clock.now_us
+            interval_us = sender.client_clock.timer_us(sender.config.auto_commit_interval_ms)
+            schedule = RequestSchedule(Kind.COMMIT_ARRIVES, now_us, interval_us, sender.connection)
+            resting = self._resting.commits
+            self._commits = series = BackgroundCommits(
+                self._network, sender, schedule, resting, self._answered
             )
-            self._commits = BackgroundCommits(
-                self._network, self._sender, schedule, self._answered, self._records
-            )
-            self._begin(self._commits)
+            self._begin(series)
 
     def stop_commits(self) -> None:
-        """No more background commits; what is under way still arrives."""
-        if self._by_hand is not None:
-            self._by_hand.stop()
+        """No more commits; what is under way still arrives."""
         commits, self._commits = self._commits, None
         if commits is not None:
-            self._in_contact(commits.catch_up())
             commits.end()
+            self._resting.by_hand.pop(commits.generation.member_id, None)
 
     def settle_commits(self) -> None:
         """Let the computed commits that have arrived count: somebody looks at the offsets, or positions are
         about to change hands or to stand still."""
-        if self._by_hand is not None:
-            self._by_hand.settle()
         if self._commits is not None:
-            self._commits.settle()
-
-    def commits_superseded(self) -> None:
-        """A later commit of everything has been accepted: those that have arrived by now count no more."""
-        if self._commits is not None:
-            self._commits.superseded()
+            self._commits.wake()
 
     def begun(self, positions: Mapping[TopicPartition, int]) -> None:
         """The process begins to process these partitions there."""
-        if self._by_hand is not None:
-            self._by_hand.begun(positions)
-
-    def first_positions_known(self) -> None:
-        """The process had no position until now: background commits before had nothing to commit."""
-        if self._commits is not None:
-            self._commits.first_positions_known()
+        self._counted.update(positions)
+        self.rest()
 
     def stop(self) -> None:
         """The process stands still or is gone; requests that it has sent still arrive."""
@@ -178,8 +152,7 @@ class PeriodicRequests:
     def restart(self) -> None:
         """After a pause or a lost connection: send a heartbeat at once."""
         if self._membership.heartbeating and self._sender.reachable() and self.heartbeats is None:
-            interval_us = self._client_clock.timer_us(self._config.heartbeat_interval_ms)
-            self._begin_heartbeats(self._clock.now_us, interval_us)
+            self._begin_heartbeats(self._network.clock.now_us)
         self.restart_commits()
 
     def restart_commits(self) -> None:
@@ -190,36 +163,32 @@ class PeriodicRequests:
 
     def next_heartbeat_us(self) -> int:
         """When the next heartbeat leaves; now if none is due."""
-        now_us, heartbeats = self._clock.now_us, self.heartbeats
-        return now_us if heartbeats is None else heartbeats.schedule.next_sent_us(now_us)
+        now_us, heartbeats = self._network.clock.now_us, self.heartbeats
+        if heartbeats is None:
+            return now_us
+        heartbeats.wake()
+        return max(now_us, heartbeats.schedule.sent_us(heartbeats.sent + 1))
 
-    def _begin_heartbeats(self, first_us: int, interval_us: int) -> None:
-        schedule = RequestSchedule(
-            Kind.HEARTBEAT_ARRIVES,
-            first_us - interval_us,
-            interval_us,
-            self._connection,
-            self._latency_most_us,
-            self._timer.series(first_us),
-        )
-        self.heartbeats = Heartbeats(self._network, self._sender, schedule, self._answered)
+    def _begin_heartbeats(self, first_us: int) -> None:
+        kind, interval_us = Kind.HEARTBEAT_ARRIVES, self._interval_us
+        start_us, timer = first_us - interval_us, self._timer.series(first_us)
+        schedule = RequestSchedule(kind, start_us, interval_us, self._sender.connection, timer)
+        resting = self._resting.heartbeats
+        self.heartbeats = Heartbeats(self._network, self._sender, schedule, resting, self._answered)
         self._begin(self.heartbeats)
 
-    def _begin(self, series: Series) -> None:
-        if self._resting.is_possible:
-            self.rest()
-        if not series.is_resting:
-            series.send_next()
+    def _begin(self, series: SentSeries) -> None:
+        series.send_next()
+        self.rest()
 
     def _end_heartbeats(self) -> None:
-        heartbeats = self.heartbeats
+        heartbeats, self.heartbeats = self.heartbeats, None
         if heartbeats is not None:
-            self.wake()
+            if self._commits is not None:
+                self._commits.wake()
             heartbeats.end()
-            self._resting.remove(heartbeats.generation.member_id)
-            self.heartbeats = None
             if heartbeats.sent:
-                self._last_heartbeat_us = heartbeats.schedule.sent_us(heartbeats.sent)
+                self._last_heartbeat_us = heartbeats.sent_us
 
     def _answered(self, error: Error | None) -> None:
         """A request was accepted (None), or the member has received an error."""
@@ -233,10 +202,14 @@ class PeriodicRequests:
 
     def rest(self) -> None:
         """Compute the requests from now on if nothing disturbs them."""
-        if self._exact or not self._heartbeats_rest():
-            return
         commits = self._commits
-        if commits is not None and not commits.under_way:
+        if (
+            not self._exact
+            and self._heartbeats_rest()
+            and isinstance(commits, BackgroundCommits)
+            and not commits.is_resting
+            and self._sender.work.partitions  # else it has no positions to commit yet
+        ):
             commits.rest()
 
     def _heartbeats_rest(self) -> bool:
@@ -244,38 +217,18 @@ class PeriodicRequests:
         heartbeats = self.heartbeats
         if heartbeats is None or heartbeats.is_resting:
             return heartbeats is not None
-        schedule, generation = heartbeats.schedule, heartbeats.generation
-        if (
-            heartbeats.under_way
-            or not self._broker.is_calm(generation)
-            or not self._connection.passes
-            or schedule.most_apart_us >= self._config.session_timeout_ms * 1000
-            or not self._broker.outlasts(generation.member_id, schedule.arrives_by_us(heartbeats.sent + 1))
+        next_us = heartbeats.schedule.sent_us(heartbeats.sent + 1) + self._network.latency.largest_us
+        if not self._sender.connection.passes or not self._network.broker.is_calm(
+            heartbeats.generation, next_us
         ):
             return False
         heartbeats.rest()
-        self._resting.add(generation.member_id, self)
-        self._broker.suspend_session(generation.member_id)
         return True
 
-    def wake(self) -> None:
-        """Send the requests from now on."""
-        self.wake_heartbeats()
-        if self._commits is not None and self._commits.is_resting:
-            self._in_contact(self._commits.wake())
-
     def wake_heartbeats(self) -> None:
-        """Send heartbeats from now on; commits may rest until the member's generation is over."""
-        if self.heartbeats is not None and self.heartbeats.is_resting:
-            self._in_contact(self.heartbeats.wake())
-
-    def _in_contact(self, moment: int) -> None:
-        """Computed requests have arrived, the last one at this moment (0: none)."""
-        self._contact = max(self._contact, moment)
-        heartbeats = self.heartbeats
-        if heartbeats is not None and not heartbeats.is_resting:
-            self._broker.resume_session(heartbeats.generation.member_id, self._contact)
-            self._contact = 0
+        """Send heartbeats from now on."""
+        if self.heartbeats is not None:
+            self.heartbeats.wake()
 
 
 class HandCommits:
@@ -287,60 +240,31 @@ class HandCommits:
     commits before it joins, and on close.
     """
 
-    __slots__ = (
-        "_broker",
-        "_by_record",
-        "_clock",
-        "_counted",
-        "_looks",
-        "_member_id",
-        "_records",
-        "_resting",
-        "_sender",
-    )
+    __slots__ = ("_broker", "_by_record", "_clock", "_counted", "_looks", "_work", "generation")
 
-    def __init__(self, network: Network, records: Records, resting: RestingMembers, sender: Sender) -> None:
-        self._clock = network.clock
-        self._broker = network.broker
-        self._records = records
-        self._resting = resting
-        self._sender = sender
+    def __init__(self, network: Network, sender: Sender, counted: dict[TopicPartition, int]) -> None:
+        """The application commits from now on. ``counted``: the positions up to which commits are counted."""
+        self._clock, self._broker = network.clock, network.broker
+        self._work = sender.work
         self._by_record = sender.commits == RECORD
-        #: The member that commits; None: it does not.
-        self._member_id: str | None = None
-        #: The number of looks at the logs that are counted, and the positions up to which they are.
-        self._looks = 0
-        self._counted: dict[TopicPartition, int] = {}
+        self.generation = sender.membership.generation
+        self._counted = counted
+        #: The number of looks at the logs that are counted.
+        self._looks = self._work.loop.looks(self._clock.now_us)
 
-    def start(self) -> None:
-        """The application commits from now on, if the coordinator accepts that."""
-        generation = self._sender.membership.generation
-        if self._member_id is None and self._broker.has_member(generation):
-            self._member_id = generation.member_id
-            self._looks = self._sender.work.loop.looks(self._clock.now_us)
-            self._resting.add_committing(self._member_id, self.stop)
-
-    def stop(self) -> None:
+    def end(self) -> None:
         """The application polls no more, or the coordinator refuses its commits from now on."""
-        if self._member_id is not None:
-            self.settle()
-            self._resting.remove_committing(self._member_id)
-            self._member_id = None
+        self.wake()
 
-    def begun(self, positions: Mapping[TopicPartition, int]) -> None:
-        """The application begins to process these partitions there."""
-        self._counted.update(positions)
-
-    def settle(self) -> None:
+    def wake(self) -> None:
         """Let all commits until now count."""
-        if self._member_id is None:
-            return
-        now_us, loop = self._clock.now_us, self._sender.work.loop
+        now_us, loop = self._clock.now_us, self._work.loop
         positions = loop.positions(now_us) if self._by_record else loop.finished_positions(now_us)
         looks = loop.looks(now_us)
         self._broker.count(("OffsetCommit", None), self._commits(positions, looks - self._looks))
-        self._looks, self._counted = looks, positions
-        self._records.commit(positions)
+        self._looks = looks
+        self._counted.update(positions)
+        self._work.records.commit(positions)
 
     def _commits(self, positions: dict[TopicPartition, int], looks: int) -> int:
         """Count the commits that bring the group's offsets to these positions, in so many looks at the logs.
@@ -351,4 +275,4 @@ class HandCommits:
         records = sum([max(0, offset - counted.get(one, offset)) for one, offset in positions.items()])
         if self._by_record:
             return records
-        return max(min(looks, records), -(-records // self._sender.work.loop.poll_records))
+        return max(min(looks, records), -(-records // self._work.loop.poll_records))

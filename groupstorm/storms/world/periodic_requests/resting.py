@@ -8,90 +8,63 @@ from typing import Protocol
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import GroupState
 
-#: The states in which a heartbeat learns of the round, or brings a consumer group further. Commits of the
-#: generation before are accepted.
-_MOVING = frozenset({GroupState.PREPARING_REBALANCE, "Assigning", "Reconciling"})
 
-
-class Requests(Protocol):
-    """The periodic requests of one process."""
+class Computed(Protocol):
+    """Requests of one member that are computed."""
 
     def wake(self) -> None:
-        """Send them from now on."""
+        """Send them from now on, and leave `RestingMembers`."""
         ...
 
-    def wake_heartbeats(self) -> None:
-        """Send heartbeats from now on."""
-        ...
+
+#: By member id.
+Requests = dict[str, Computed]
 
 
 class RestingMembers:
     """The members whose requests change nothing until something happens to the group, which wakes them.
 
-    Commits by hand are computed all the time, until the coordinator refuses them.
-
-    ``is_possible``: the group does not move. ``wakes_by_epoch``: a new epoch is news to all members, as in a
-    share group, which has no states for it.
+    ``heartbeats`` and ``commits``: the requests that rest. ``by_hand``: the calls that end
+    commits by hand, which are computed all the time until the coordinator refuses them.
     """
 
-    __slots__ = ("_by_member_id", "_committing", "is_possible", "wakes_by_epoch")
+    __slots__ = ("by_hand", "commits", "heartbeats")
 
     def __init__(self) -> None:
-        self._by_member_id: dict[str, Requests] = {}
-        #: Member id -> the call that ends its commits by hand: the coordinator refuses them from then on.
-        self._committing: dict[str, Callable[[], None]] = {}
-        self.is_possible = True
-        self.wakes_by_epoch = False
-
-    def add(self, member_id: str, requests: Requests) -> None:
-        self._by_member_id[member_id] = requests
-
-    def remove(self, member_id: str) -> None:
-        self._by_member_id.pop(member_id, None)
-
-    def add_committing(self, member_id: str, stop: Callable[[], None]) -> None:
-        self._committing[member_id] = stop
-
-    def remove_committing(self, member_id: str) -> None:
-        self._committing.pop(member_id, None)
+        self.heartbeats: Requests = {}
+        self.commits: Requests = {}
+        self.by_hand: dict[str, Callable[[], None]] = {}
 
     def wake_all(self) -> None:
         """Every request may be answered differently from now on, or its response may have to wait."""
-        for requests in tuple(self._by_member_id.values()):
-            requests.wake()
+        self.wake_heartbeats()
+        for commits in tuple(self.commits.values()):
+            commits.wake()
 
     def wake_heartbeats(self) -> None:
         """Every heartbeat may be answered differently from now on."""
-        for requests in tuple(self._by_member_id.values()):
-            requests.wake_heartbeats()
+        for heartbeats in tuple(self.heartbeats.values()):
+            heartbeats.wake()
 
     def group_changed(self, event: events.Event) -> None:
-        """Wake those whose requests the coordinator may answer differently."""
+        """Wake those whose requests the coordinator may answer differently, beside those that a write wakes.
+
+        While a round is open it accepts the commits of the generation before.
+        """
         if isinstance(event, events.GroupStateChanged):
-            is_over = event.state == GroupState.COMPLETING_REBALANCE
-            self.is_possible = not is_over and event.state not in _MOVING
-            if is_over:
+            self.wake_heartbeats()
+            if event.state == GroupState.COMPLETING_REBALANCE:
                 self.wake_all()
-                for stop in tuple(self._committing.values()):
+                for stop in tuple(self.by_hand.values()):
                     stop()  # the member has not joined: its generation is over
-            elif not self.is_possible:
-                self.wake_heartbeats()
-        elif isinstance(event, events.GroupEpochBumped):
-            if self.wakes_by_epoch:
-                self.wake_heartbeats()
-        elif isinstance(event, events.MemberReconciled):
-            self._wake(event.member_id)
         elif isinstance(event, events.MemberRemoved):
             self._gone(event.member_id)
         elif isinstance(event, events.MemberReplaced):
             self._gone(event.previous_member_id)
 
     def _gone(self, member_id: str) -> None:
-        self._wake(member_id)
-        if member_id in self._committing:
-            self._committing[member_id]()
-
-    def _wake(self, member_id: str) -> None:
-        requests = self._by_member_id.get(member_id)
-        if requests is not None:
-            requests.wake()
+        for requests in (self.heartbeats, self.commits):
+            if member_id in requests:
+                requests[member_id].wake()
+        if member_id in self.by_hand:
+            self.by_hand[member_id]()

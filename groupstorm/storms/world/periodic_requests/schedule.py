@@ -24,7 +24,7 @@ from typing import Final
 
 from groupstorm.clients.profiles import ClientProfile
 from groupstorm.storms.scenario.randomness import DRAW_BITS, DRAW_SPAN, Distribution, Stream
-from groupstorm.storms.world.clock import Kind, moment_of, order_of
+from groupstorm.storms.world.clock import Kind, order_of
 from groupstorm.storms.world.connection import VirtualConnection
 
 #: The draws of a sequence: 54 hours of heartbeats at the default interval. Then it begins again.
@@ -108,88 +108,43 @@ class Lateness:
     ``timer``: the lateness of every firing. ``place``: where the series begins in all sequences.
     """
 
-    __slots__ = (
-        "_earlier",
-        "_place",
-        "_sum_at_place",
-        "_timer",
-        "_work",
-        "_work_before_us",
-        "_work_from_k",
-        "_work_most_us",
-        "_work_share",
-        "mean_us",
-        "most_us",
-    )
+    __slots__ = ("_place", "_timer", "_work", "_work_before_us", "_work_from_k", "mean_us", "work")
 
     def __init__(self, timer: DrawnSums, place: int) -> None:
         self._timer = timer
         self._place = place
-        self._sum_at_place: int = timer.sums[place]
-        #: The application's work from a heartbeat on: its share of the time, the most by which it can delay
-        #: one heartbeat, and the sum of the delays by work before.
+        #: The application's share of time at work, in SHARES, and the longest that it delays one heartbeat.
+        self.work = (0, 0)
+        #: Delays by work from a heartbeat on, and the sum of the delays by work before.
         self._work: DrawnSums | None = None
-        self._work_from_k = self._work_share = self._work_most_us = self._work_before_us = 0
-        #: The work before that; the latest last, the first from heartbeat 0 on.
-        self._earlier: list[tuple[int, DrawnSums | None, int, int]] = []
+        self._work_from_k = self._work_before_us = 0
         self.mean_us: int = timer.mean
-        self.most_us: int = timer.most
 
     def total_us(self, k: int) -> int:
         """By how much the timer has been late in all when it fires for the k-th time."""
-        end = self._place + k
-        if end < LENGTH:  # as `total` does it, without the call: this is asked for at each look at a series
-            total_us = self._timer.sums[end] - self._sum_at_place
-        else:
-            total_us = self._timer.total(self._place, k)
-        from_k = self._work_from_k
-        if k < from_k:
-            return total_us + self._earlier_us(k)
-        work = self._work
-        if work is None:
-            return total_us + self._work_before_us
-        delayed = work.total(self._place, k - from_k) * self._work_most_us
-        return total_us + self._work_before_us + (delayed >> _WORK_BITS)
-
-    def _earlier_us(self, k: int) -> int:
-        """By how much work delayed a heartbeat from before the latest change of work."""
-        from_k, work, most_us, before_us = next(one for one in reversed(self._earlier) if one[0] <= k)
-        if work is None:
-            return before_us
-        return before_us + (work.total(self._place, k - from_k) * most_us >> _WORK_BITS)
+        total_us = self._timer.total(self._place, k) + self._work_before_us
+        if self._work is None or k <= self._work_from_k:
+            return total_us
+        delayed = self._work.total(self._place, k - self._work_from_k) * self.work[1]
+        return total_us + (delayed >> _WORK_BITS)
 
     def works(self, after_k: int, share: int, most_us: int) -> None:
-        """The application works ``share`` of SHARES of its time.
-
-        The first ``after_k`` heartbeats stay as they are.
-        """
-        if share == self._work_share and (not share or most_us == self._work_most_us):
-            return
-        timer = self._timer
-        before_us = self.total_us(after_k) - timer.total(self._place, after_k)
-        earlier = self._earlier
-        if after_k <= self._work_from_k:
-            while earlier and earlier[-1][0] >= after_k:
-                earlier.pop()  # no heartbeat came of it
-        else:
-            earlier.append((self._work_from_k, self._work, self._work_most_us, self._work_before_us))
-        self._work = _work_sums(share) if share else None
-        self._work_from_k, self._work_before_us = after_k, before_us
-        self._work_share, self._work_most_us = share, most_us
-        self.mean_us = timer.mean + most_us * share // (2 * SHARES)
-        longest_us = most_us
-        for _, _, earlier_us, _ in earlier:
-            longest_us = max(longest_us, earlier_us)
-        self.most_us = timer.most + longest_us
+        """The application works ``share`` of SHARES of its time: that delays heartbeats behind the first
+        ``after_k``, of which the last one has not left yet."""
+        self._work_before_us = self.total_us(after_k) - self._timer.total(self._place, after_k)
+        self._work_from_k, self._work = after_k, _work_sums(share) if share else None
+        self.work = (share, most_us)
+        self.mean_us = self._timer.mean + most_us * share // (2 * SHARES)
 
 
 class ProcessTimer:
     """The heartbeat timer of one process."""
 
-    __slots__ = ("_places", "_sums")
+    __slots__ = ("_places", "_sums", "most_us")
 
     def __init__(self, sums: DrawnSums | None, seed: int, name: str, incarnation: int) -> None:
         self._sums = sums
+        self.most_us: int = 0 if sums is None else sums.most
         self._places = Stream(seed, "heartbeats", name, incarnation)
 
     def series(self, first_us: int) -> Lateness | None:
@@ -202,25 +157,11 @@ class ProcessTimer:
 class RequestSchedule:
     """The times of one series, in microseconds.
 
-    ``kind`` is that of the arrivals. ``lateness``: of the timer behind the requests; None if it is always on
-    time. ``latency_most_us``: a latency is drawn only if that does not decide.
+    ``kind`` is that of the arrivals, and ``leaves`` that of the leavings. ``lateness``: of the timer behind
+    the requests; None if it is always on time.
     """
 
-    __slots__ = (
-        "_drawn",
-        "_drawn_us",
-        "_sent",
-        "_sent_before",
-        "_sent_before_us",
-        "_sent_us",
-        "connection",
-        "interval_us",
-        "latency_most_us",
-        "lateness",
-        "leaves_order",
-        "order",
-        "start_us",
-    )
+    __slots__ = ("_connection", "interval_us", "lateness", "leaves_order", "order", "start_us")
 
     def __init__(
         self,
@@ -228,91 +169,33 @@ class RequestSchedule:
         start_us: int,
         interval_us: int,
         connection: VirtualConnection,
-        latency_most_us: int,
         lateness: Lateness | None = None,
+        leaves: Kind = Kind.PERIODIC_REQUEST_LEAVES,
     ) -> None:
         #: The order of leaving, and that of arriving, among all that happens at one instant.
-        self.leaves_order = order_of(Kind.PERIODIC_REQUEST_LEAVES, connection.index)
+        self.leaves_order = order_of(leaves, connection.index)
         self.order = order_of(kind, connection.index)
         self.start_us = start_us
         self.interval_us = interval_us
-        self.connection = connection
-        self.latency_most_us = latency_most_us
         self.lateness = lateness
-        #: The request whose arrival was asked for last, and those whose leaving was; 0: none.
-        self._drawn = self._drawn_us = self._sent = self._sent_us = 0
-        self._sent_before = self._sent_before_us = 0
+        self._connection = connection
 
     def sent_us(self, k: int) -> int:
-        if k == self._sent and k:
-            return self._sent_us
-        if k == self._sent_before and k:
-            return self._sent_before_us
+        """When the k-th request leaves, of those that have not left or are computed."""
         sent_us, lateness = self.start_us + k * self.interval_us, self.lateness
-        if lateness is not None:
-            sent_us += lateness.total_us(k)
-        self._sent_before, self._sent_before_us = self._sent, self._sent_us
-        self._sent, self._sent_us = k, sent_us
-        return sent_us
+        return sent_us if lateness is None else sent_us + lateness.total_us(k)
 
-    def leaves(self, k: int) -> int:
-        """The moment at which the k-th request leaves."""
-        return moment_of(self.sent_us(k), self.leaves_order)
+    def arrival_us(self, sent_us: int) -> int:
+        """When the request arrives that leaves at ``sent_us``."""
+        return sent_us + self._connection.periodic_latency_us(sent_us)
 
-    def arrival_us(self, k: int) -> int:
-        if k != self._drawn:
-            sent_us = self.sent_us(k)
-            self._drawn, self._drawn_us = k, sent_us + self.connection.periodic_latency_us(sent_us)
-        return self._drawn_us
-
-    def arrives(self, k: int) -> int:
-        """The moment at which the k-th request arrives."""
-        return moment_of(self.arrival_us(k), self.order)
-
-    def arrives_by_us(self, k: int) -> int:
-        """When the k-th request has arrived in any case."""
-        return self.sent_us(k) + self.latency_most_us
-
-    @property
-    def most_apart_us(self) -> int:
-        """The longest time between the arrivals of two requests."""
+    def last_sent(self, time_us: int, sent: int) -> int:
+        """The last request that leaves by ``time_us``; the first ``sent`` have left."""
         lateness = self.lateness
-        apart_us = self.interval_us + self.latency_most_us
-        return apart_us if lateness is None else apart_us + lateness.most_us
-
-    def last_sent(self, time_us: int) -> int:
-        """The last request that leaves by ``time_us`` (0: none)."""
-        elapsed_us = time_us - self.start_us
-        if elapsed_us <= 0:
-            return 0
-        lateness = self.lateness
-        interval_us = self.interval_us
-        if lateness is None:
-            return elapsed_us // interval_us
-        k = elapsed_us // (interval_us + lateness.mean_us)
-        sent_us = self.sent_us(k)
-        while sent_us > time_us:
+        mean_us = self.interval_us if lateness is None else self.interval_us + lateness.mean_us
+        k = max(sent, (time_us - self.start_us) // mean_us)
+        while k > sent and self.sent_us(k) > time_us:
             k -= 1
-            sent_us = self.sent_us(k)
-        while time_us - sent_us >= interval_us:
-            sent_us = self.sent_us(k + 1)
-            if sent_us > time_us:
-                break
+        while self.sent_us(k + 1) <= time_us:
             k += 1
         return k
-
-    def last_arrived(self, time_us: int, sent: int) -> int:
-        """The last request that arrives by ``time_us``; ``sent`` is the last one that leaves by then."""
-        if not sent or self.arrives_by_us(sent) <= time_us:
-            return sent
-        return sent if self.arrival_us(sent) <= time_us else sent - 1
-
-    def next_sent_us(self, now_us: int) -> int:
-        """When the first request leaves that is not sent before ``now_us``."""
-        return self.sent_us(self.last_sent(now_us - 1) + 1)
-
-    def works(self, now_us: int, share: int, most_us: int) -> None:
-        """The application works from now on, which delays the requests behind the next one (`Lateness`)."""
-        if self.lateness is not None:
-            self.lateness.works(self.last_sent(now_us) + 1, share, most_us)
-            self._drawn = self._sent = self._sent_before = 0

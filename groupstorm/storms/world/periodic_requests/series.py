@@ -1,13 +1,13 @@
-"""One series of heartbeats or background commits: its requests are sent, or rest and are computed.
+"""One series of requests of one member: they are sent, or rest and are computed.
 
 A request that is sent is an event when it leaves and another when it arrives. A resting one has been answered
-when its latency has passed; what that meant is made up for when the series wakes (`Series.catch_up`).
+when its latency has passed; what that meant is made up for when the series wakes (`Series.wake`).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
@@ -17,10 +17,12 @@ from groupstorm.clients.member_session import Generation
 from groupstorm.clients.requests import heartbeat
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommitResponse, Response
-from groupstorm.storms.records.positions import Records, Work, commit_request
-from groupstorm.storms.world.clock import ClientClock
+from groupstorm.coordinator.timers import SESSION, TimerKind
+from groupstorm.storms.records.positions import Work, commit_request
+from groupstorm.storms.world.clock import ClientClock, moment_of
 from groupstorm.storms.world.connection import Network, VirtualConnection
 from groupstorm.storms.world.group_member import GroupMember
+from groupstorm.storms.world.periodic_requests.resting import Requests
 from groupstorm.storms.world.periodic_requests.schedule import RequestSchedule
 from groupstorm.storms.world.response_errors import first_error
 
@@ -66,161 +68,165 @@ class Sender(Protocol):
         ...
 
 
-#: Gets each answer that is an error, when the member receives it; and None for those without, at once.
-OnAnswer = Callable[[Error | None], None]
-
-
 class Series(ABC):
-    """The requests of one series. ``generation`` is what those carry that leave now.
+    """Requests that rest or are sent. ``resting``: the series that rest, by member id.
 
-    ``on_answer``: see `OnAnswer`. Resting requests are those behind number ``sent``.
+    ``sent`` requests of the schedule have left, the last one at ``sent_us``; a resting series does not count
+    those that are computed.
     """
 
     __slots__ = (
         "_broker",
         "_clock",
-        "_config",
         "_connection",
-        "_epoch",
-        "_is_over",
-        "_on_answer",
-        "_scheduled",
-        "_sender",
-        "generation",
+        "_member_id",
+        "_resting",
         "is_resting",
         "schedule",
         "sent",
-        "under_way",
+        "sent_us",
     )
 
     API: ClassVar[str]
+    #: The kind of session that an accepted request starts again, and whether it is suspended meanwhile.
+    SESSION: ClassVar[TimerKind] = SESSION
+    SUSPENDS: ClassVar[bool] = True
 
     def __init__(
-        self, network: Network, sender: Sender, schedule: RequestSchedule, on_answer: OnAnswer
+        self, network: Network, connection: VirtualConnection, schedule: RequestSchedule, resting: Requests
     ) -> None:
-        self._clock = network.clock
-        self._broker = network.broker
-        self._sender = sender
-        self._config = sender.config
-        self._connection = sender.connection
-        #: That of the connection when the series began.
-        self._epoch = sender.connection.epoch
-        self._on_answer = on_answer
+        self._clock, self._broker = network.clock, network.broker
+        self._connection = connection
+        self._resting = resting
+        self._member_id = ""
         self.schedule = schedule
-        self.generation = sender.membership.generation
         self.is_resting = False
-        self.sent = 0
-        #: The number of requests that were sent and have not arrived.
-        self.under_way = 0
-        #: The last request for whose leaving there is an event.
-        self._scheduled = 0
-        self._is_over = False
+        self.sent = self.sent_us = 0
 
-    # -- where it is -----------------------------------------------------------------------------
+    def _rest_as(self, member_id: str) -> None:
+        """Compute the requests of this member from now on."""
+        self.is_resting, self._member_id = True, member_id
+        self._resting[member_id] = self
+        if self.SUSPENDS:
+            self._broker.suspend_session(member_id)
 
-    def sent_by_now(self) -> int:
-        """The last request that has left."""
+    def wake(self) -> None:
+        """Send the requests from now on. What has arrived was accepted, and a request that is under way will
+        arrive as an event."""
         if not self.is_resting:
-            return self.sent
-        schedule = self.schedule
-        sent = schedule.last_sent(self._clock.passed_us(schedule.leaves_order))
-        return sent if sent > self.sent else self.sent
-
-    def arrived_by_now(self, sent: int) -> int:
-        """The last request that has arrived; ``sent`` is the last one that has left."""
-        if not self.is_resting:
-            return sent - self.under_way
-        schedule = self.schedule
-        arrived = schedule.last_arrived(self._clock.passed_us(schedule.order), sent)
-        return arrived if arrived > self.sent else self.sent
-
-    # -- it rests, wakes and ends ----------------------------------------------------------------
-
-    def rest(self) -> None:
-        """Compute the requests from now on."""
-        self.is_resting, self.generation = True, self._sender.membership.generation
-
-    def wake(self) -> int:
-        """Send the requests from now on. Returns what `catch_up` does."""
-        contact = self.catch_up()
-        self.send_next()
-        return contact
-
-    def catch_up(self) -> int:
-        """If the series rests: what has arrived was answered, and a request that is under way will arrive as
-        an event. Returns the moment of the last arrival (0: none)."""
-        if not self.is_resting:
-            return 0
-        sent = self.sent_by_now()
-        arrived = self.arrived_by_now(sent)
-        before = self._accepted_before(sent, arrived)
-        self.sent, self.is_resting = sent, False
-        if sent > arrived and sent > before:
-            self._set_out(sent)
-        if arrived <= before:
-            return 0
-        broker = self._broker
-        broker.count((self.API, None), arrived - before)
-        contact = self.schedule.arrives(arrived)
-        if broker.is_writing:
-            broker.wait_for_write(self.API, self._arrivals(arrived, before))
-        return contact
-
-    def _accepted_before(self, _sent: int, _arrived: int) -> int:
-        """Computed requests count from the one behind this; ``sent`` have left and ``arrived`` arrived."""
-        return self.sent
-
-    def _arrivals(self, arrived: int, before: int) -> Iterator[int]:
-        """When the computed requests arrived, the last one first."""
-        return (self.schedule.arrival_us(k) for k in range(arrived, before, -1))
-
-    def end(self) -> None:
-        """No more requests leave. One that is due at this very instant has left."""
-        k = self.sent + 1
-        if self.schedule.sent_us(k) <= self._clock.passed_us(self.schedule.leaves_order):
-            self._send(k)
-        self._is_over = True
-
-    # -- requests are sent -----------------------------------------------------------------------
-
-    def send_next(self) -> None:
-        """The next request leaves as an event."""
-        k = self.sent + 1
-        if k != self._scheduled:
-            self._scheduled = k
-            schedule, clock = self.schedule, self._clock
-            sent_us, now_us = schedule.sent_us(k), clock.now_us
-            clock.in_order(sent_us if sent_us > now_us else now_us, schedule.leaves_order, self._send, (k,))
-
-    def _send(self, k: int) -> None:
-        if self._is_over or self.is_resting or k != self.sent + 1:
             return
-        self.sent, self.generation = k, self._sender.membership.generation
-        self._set_out(k)
+        self.is_resting = False
+        member_id, schedule, before = self._member_id, self.schedule, self.sent
+        del self._resting[member_id]
+        if self.SUSPENDS:
+            self._broker.resume_session(member_id)
+        self.sent = arrived = schedule.last_sent(self._clock.passed_us(schedule.leaves_order), before)
+        if arrived > before:
+            self.sent_us = sent_us = schedule.sent_us(arrived)
+            arrival_us = schedule.arrival_us(sent_us)
+            if arrival_us > self._clock.passed_us(schedule.order):
+                self._set_out(sent_us)
+                arrived -= 1
+                sent_us = schedule.sent_us(arrived)
+                arrival_us = schedule.arrival_us(sent_us)
+            if arrived > before:
+                self._broker.count((self.API, None), arrived - before)
+                self._broker.in_contact(self.SESSION, member_id, moment_of(arrival_us, schedule.order))
+                self._were_accepted(sent_us)
         self.send_next()
 
     @abstractmethod
-    def _set_out(self, k: int) -> None:
-        """The k-th request is on its way to the coordinator."""
+    def send_next(self) -> None:
+        """The next request leaves as an event."""
 
-    def _arrive_later(self, k: int, arrive: Callable[..., None], contents: tuple[Any, ...] = ()) -> None:
-        self.under_way += 1
-        arrival_us = max(self.schedule.arrival_us(k), self._clock.now_us)
-        self._clock.in_order(arrival_us, self.schedule.order, arrive, (k, *contents))
+    @abstractmethod
+    def _set_out(self, sent_us: int) -> None:
+        """The request that left at ``sent_us`` is on its way to the coordinator."""
 
-    def _is_lost(self, k: int) -> bool:
-        """Whether the k-th request, which was to arrive now, was under way when the connection was lost."""
-        self.under_way -= 1
-        lost = self._connection.lost
-        return lost > 0 and self.schedule.leaves(k) < lost
+    def _were_accepted(self, last_us: int) -> None:  # noqa: B027
+        """Computed requests were accepted, the last one of which had left at ``last_us``."""
 
-    def _answered(self, k: int, error: Error) -> None:
+
+#: Gets each answer that is an error, when the member receives it; and None for those without, at once.
+OnAnswer = Callable[[Error | None], None]
+
+
+class SentSeries(Series):
+    """Requests that leave by their schedule, whether the one before was answered or not.
+
+    ``on_answer``: see `OnAnswer`. ``generation`` is what those carry that leave now.
+    """
+
+    __slots__ = (
+        "_config",
+        "_epoch",
+        "_is_over",
+        "_is_refused",
+        "_losses",
+        "_on_answer",
+        "_sender",
+        "generation",
+    )
+
+    def __init__(
+        self,
+        network: Network,
+        sender: Sender,
+        schedule: RequestSchedule,
+        resting: Requests,
+        on_answer: OnAnswer,
+    ) -> None:
+        super().__init__(network, sender.connection, schedule, resting)
+        self._sender = sender
+        self.generation = sender.membership.generation
+        self._config = sender.config
+        #: Those of the connection when the series began.
+        self._epoch, self._losses = sender.connection.epoch, sender.connection.losses
+        self._on_answer = on_answer
+        self._is_over = self._is_refused = False
+
+    def rest(self) -> None:
+        """Compute the requests from now on."""
+        self.generation = self._sender.membership.generation
+        self._rest_as(self.generation.member_id)
+
+    def end(self) -> None:
+        """No more requests leave. One that is due at this very instant has left."""
+        self.wake()
+        sent_us = self.schedule.sent_us(self.sent + 1)
+        if sent_us <= self._clock.passed_us(self.schedule.leaves_order):
+            self._send(self.sent + 1, sent_us)
+        self._is_over = True
+
+    def send_next(self) -> None:
+        k, now_us = self.sent + 1, self._clock.now_us
+        sent_us = self.schedule.sent_us(k)
+        leaves_us = sent_us if sent_us > now_us else now_us
+        self._clock.in_order(leaves_us, self.schedule.leaves_order, self._send, (k, sent_us))
+
+    def _send(self, k: int, sent_us: int) -> None:
+        if self._is_over or self.is_resting or k != self.sent + 1:
+            return
+        self.sent, self.sent_us = k, sent_us
+        self.generation = self._sender.membership.generation
+        self._set_out(sent_us)
+        self.send_next()
+
+    def _arrive_later(self, sent_us: int, arrive: Callable[..., None], *contents: Any) -> None:
+        arrival_us = max(self.schedule.arrival_us(sent_us), self._clock.now_us)
+        self._clock.in_order(arrival_us, self.schedule.order, arrive, (sent_us, *contents))
+
+    def _is_lost(self) -> bool:
+        """Whether a request, which was to arrive now, was under way when the connection was lost."""
+        return self._losses != self._connection.losses
+
+    def _answered(self, sent_us: int, error: Error) -> None:
         """The coordinator has answered: an error travels to the member, which goes on as before without."""
         if error is NO_ERROR:
             self._on_answer(None)
             return
         connection = self._connection
-        latency_us = connection.periodic_response_latency_us(self.schedule.sent_us(k))
+        latency_us = connection.periodic_response_latency_us(sent_us)
         leaves_us = connection.response_passes_us(self._clock.now_us)
         self._clock.in_order(leaves_us + latency_us, connection.response_order, self._receive, (error,))
 
@@ -235,104 +241,62 @@ class Series(ABC):
         """Tell the member of the error."""
 
 
-class Heartbeats(Series):
+class Heartbeats(SentSeries):
     """The heartbeats of a member of a classic group, in one generation."""
 
     __slots__ = ()
 
     API = "Heartbeat"
 
-    def _set_out(self, k: int) -> None:
-        self._arrive_later(k, self._arrives)
+    def _set_out(self, sent_us: int) -> None:
+        self._arrive_later(sent_us, self._arrives)
 
-    def _arrives(self, k: int) -> None:
-        if self._is_lost(k):
-            return
-        error = self._broker.heartbeat(self._config, self.generation)
-        if error is not None:
-            self._answered(k, error)
-        else:
-            self._broker.handle(heartbeat(self._config, self.generation), partial(self._responded, k))
+    def _arrives(self, sent_us: int) -> None:
+        if not self._is_lost():
+            self._broker.handle(heartbeat(self._config, self.generation), partial(self._responded, sent_us))
 
-    def _responded(self, k: int, response: Response) -> None:
+    def _responded(self, sent_us: int, response: Response) -> None:
         assert isinstance(response, HeartbeatResponse)
-        self._answered(k, response.error)
+        self._answered(sent_us, response.error)
 
     def _tell(self, error: Error) -> None:
         self._sender.heartbeat_answered(error, self.generation)
 
 
-class BackgroundCommits(Series):
+class BackgroundCommits(SentSeries):
     """The commits of a client by itself: how far the application had come at its last poll()."""
 
-    __slots__ = ("_is_refused", "_records", "_settled")
+    __slots__ = ()
 
     API = "OffsetCommit"
+    SUSPENDS = False
 
-    def __init__(
-        self,
-        network: Network,
-        sender: Sender,
-        schedule: RequestSchedule,
-        on_answer: OnAnswer,
-        records: Records,
-    ) -> None:
-        super().__init__(network, sender, schedule, on_answer)
-        self._records = records
-        #: The last commit whose positions count.
-        self._settled = 0
-        self._is_refused = False
+    def _were_accepted(self, last_us: int) -> None:
+        self._sender.work.records.commit(self._positions(last_us))
 
-    def settle(self) -> None:
-        """Let the last computed commit count that has arrived."""
-        if self.is_resting:
-            self._settle(self.arrived_by_now(self.sent_by_now()))
+    def _positions(self, sent_us: int) -> dict[TopicPartition, int]:
+        return self._sender.work.loop.polled_positions(sent_us)
 
-    def _settle(self, arrived: int) -> None:
-        if arrived > self.sent and arrived > self._settled:
-            self._accept(arrived, self._positions(arrived))
+    def _set_out(self, sent_us: int) -> None:
+        self._arrive_later(sent_us, self._arrives, self._positions(sent_us), self.generation)
 
-    def superseded(self) -> None:
-        """A later commit of everything has been accepted: those that have arrived by now count no more."""
-        self._settled = max(self._settled, self.arrived_by_now(self.sent_by_now()))
-
-    def first_positions_known(self) -> None:
-        """There was no position until now, and nothing to commit."""
-        self.sent = self.sent_by_now()
-
-    def _accepted_before(self, sent: int, arrived: int) -> int:
-        if not self._sender.work.partitions:
-            return sent  # there was nothing to commit
-        self._settle(arrived)
-        return self.sent
-
-    def _positions(self, k: int) -> dict[TopicPartition, int]:
-        return self._sender.work.loop.polled_positions(self.schedule.sent_us(k))
-
-    def _set_out(self, k: int) -> None:
-        self._arrive_later(k, self._arrives, (self._positions(k), self.generation))
-
-    def _arrives(self, k: int, positions: Mapping[TopicPartition, int], sent: Generation) -> None:
-        if self._is_lost(k) or not positions:
+    def _arrives(self, sent_us: int, positions: Mapping[TopicPartition, int], sent: Generation) -> None:
+        if self._is_lost() or not positions:
             return
-        request = commit_request(self._config, positions, sent)
-        self._broker.handle(request, partial(self._responded, k, positions))
-        if not self._is_refused and not self._broker.is_failing:
-            self._accept(k, positions)  # its answer may wait for a write, and says no more
+        request, waits = commit_request(self._config, positions, sent), self._broker.is_failing
+        self._broker.handle(request, partial(self._responded, sent_us, positions if waits else {}))
+        if not waits and not self._is_refused:  # its answer may wait for a write, and says no more
+            self._sender.work.records.commit(positions)
 
-    def _accept(self, k: int, positions: Mapping[TopicPartition, int]) -> None:
-        if self._settled < k:
-            self._settled = k
-            self._records.commit(positions)
-
-    def _responded(self, k: int, positions: Mapping[TopicPartition, int], response: Response) -> None:
+    def _responded(self, sent_us: int, waiting: Mapping[TopicPartition, int], response: Response) -> None:
+        """Positions are ``waiting`` if the write may have failed."""
         assert isinstance(response, OffsetCommitResponse)
         error = first_error(response)
         if error is NO_ERROR:
-            self._accept(k, positions)
+            self._sender.work.records.commit(waiting)
         elif error is not Error.COORDINATOR_NOT_AVAILABLE:
             self._is_refused = True  # at once; a write that failed says COORDINATOR_NOT_AVAILABLE
-        self._answered(k, error)
+        self._answered(sent_us, error)
 
     def _tell(self, error: Error) -> None:
         self._sender.membership.commit_answered(error, self.generation)
