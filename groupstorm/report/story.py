@@ -78,7 +78,7 @@ def _of_partition(rows: Iterable[Row], selection: Selection) -> Iterator[tuple[i
     for row in rows:
         event, group = row["event"], row["group"]
         gap = handovers[group]
-        summary = gap.add(row)
+        summary = gap.take(row)
         if event in GROUP_EVENTS:
             pending[group].append(_timed(row, SENTENCES[event](row), selection))
             if gap.is_open:
@@ -164,7 +164,7 @@ class _Handovers(Reader):
         if partition == self._partition:
             self._rounds = 0
 
-    def add(self, row: Row) -> str | None:
+    def take(self, row: Row) -> str | None:
         """Take the group's next row; returns a summary if the row gives the partition an owner again."""
         self._figures.add_row(row)
         gap, self._closed = self._closed, None
