@@ -86,9 +86,8 @@ def _of_partition(rows: Iterable[Row], selection: Selection) -> Iterator[tuple[i
         if event in OWNERSHIP_EVENTS and partition in row["partitions"]:
             lines = [*pending.pop(group, ()), _timed(row, SENTENCES[event](row, partition), selection)]
             yield row["time_us"], lines if summary is None else [*lines, _untimed(row, summary, selection)]
-        elif event == "group_state_changed" and row["state"] == "Stable":
-            if not gap.is_open:
-                pending.pop(group, None)
+        elif event == "group_state_changed" and row["state"] == "Stable" and not gap.is_open:
+            pending.pop(group, None)
 
 
 def _timed(row: Row, sentence: str, selection: Selection) -> str:
