@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.live.clock import RealClock, Spawn
 from groupstorm.storms.live.real_clients import observations
-from groupstorm.storms.live.real_clients.forwarder import Forwarder
+from groupstorm.storms.live.real_clients.forwarder import MemberForwarder
 from groupstorm.storms.live.real_clients.processes import Report, WorkerPool, WorkerProcess
 
 
@@ -17,7 +17,7 @@ class ClientHost(Protocol):
 
     clock: RealClock
     spawn: Spawn
-    forwarder: Forwarder
+    forwarder: MemberForwarder
     pool: WorkerPool
 
     def time_us(self, monotonic_ns: int) -> int: ...
