@@ -17,7 +17,8 @@ class Missing(Exception):
 @contextmanager
 def needed(*also: type[Exception]) -> Iterator[None]:
     """Skip the test if the block raises `Missing`, BrokerUnavailable or one of these."""
+    kinds: tuple[type[Exception], ...] = (Missing, BrokerUnavailable, *also)
     try:
         yield
-    except (Missing, BrokerUnavailable, *also) as missing:
+    except kinds as missing:
         pytest.skip(str(missing))

@@ -12,6 +12,7 @@ from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_classpath, kafka_jars, quick_start
 from groupstorm.javaruntime import runtimes
 from groupstorm.storms.live.real_clients.libraries import built_once
+from tests.needs import Missing
 from tests.processes import run_build
 
 SOURCES = Path(__file__).parent
@@ -20,7 +21,7 @@ MINIMUM_JAVA = 17
 _GO_PLACES = ("go", "/usr/local/go/bin/go", "/usr/lib/go/bin/go")
 
 
-class ProgramUnavailable(Exception):
+class ProgramUnavailable(Missing):
     """It cannot be built here; the message is one line that says what to install."""
 
 
