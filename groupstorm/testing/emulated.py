@@ -106,8 +106,7 @@ class EmulatedBroker(BrokerUnderTest):
 
     @property
     def bootstrap_servers(self) -> str:
-        endpoints = self._embedded.server.endpoints
-        return ",".join(f"{endpoint.host}:{endpoint.port}" for endpoint in endpoints)
+        return ",".join(map(str, self._embedded.server.endpoints))
 
     @property
     def control_url(self) -> str | None:

@@ -99,7 +99,7 @@ async def record(recorder: Recorder, rounds: int, quiet_s: float) -> None:
     async with jvm({"num.partitions": str(PARTITIONS)}) as broker:
         proxy = HeartbeatProxy(broker.bootstrap, recorder.note)
         await proxy.start()
-        direct, address = (f"{at.host}:{at.port}" for at in (*broker.bootstrap, *proxy.bootstrap))
+        direct, address = map(str, (*broker.bootstrap, *proxy.bootstrap))
         await asyncio.to_thread(_create_topics, direct)
         producing = asyncio.ensure_future(asyncio.to_thread(_produce, direct, ended := []))
         try:

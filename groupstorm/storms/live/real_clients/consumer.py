@@ -41,7 +41,7 @@ class Owned:
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]:
-        return tuple(sorted(parse_partition(name) for name in self.names))
+        return tuple(sorted(map(TopicPartition.parse, self.names)))
 
 
 class ClientConsumer:
@@ -208,8 +208,3 @@ class ClientPauses:
     def busy_ended(self, time_us: int) -> observations.Observation:
         self.lasts = False
         return observations.Resumed(time_us, self._consumer.name)
-
-
-def parse_partition(name: str) -> TopicPartition:
-    topic, _, number = name.rpartition("-")
-    return TopicPartition(topic, int(number))

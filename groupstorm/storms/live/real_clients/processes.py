@@ -238,8 +238,7 @@ async def client_parts(
         await forwarder.start()
         await producer.start()
         processes = await pool.prepare(_processes_needed(scenario))
-        bootstrap = ",".join(f"{one.host}:{one.port}" for one in forwarder.bootstrap)
-        parts = Parts(forwarder, pool, producer, bootstrap)
+        parts = Parts(forwarder, pool, producer, ",".join(map(str, forwarder.bootstrap)))
         if not broker.prefix:
             orders = [_warm_up_order(library, scenario, topics, parts, n) for n in range(len(processes))]
             await asyncio.gather(*map(_warm_up, processes, orders))
