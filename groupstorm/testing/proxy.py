@@ -11,31 +11,23 @@ from groupstorm.broker.requests import Peer
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.storms.live.forwarding import HOST, UNKNOWN_NODE, Connection, Forwarded, Forwarder, Listener
-from groupstorm.testing.faults import Delay, Disconnect, Fail, Fault, Faults, check_client, read_seen
-from groupstorm.testing.waiting import Conditions, WaitFuture
+from groupstorm.testing.faults import Delay, Disconnect, Fail, FaultControl, check_client, read_seen
 
 
-class FaultProxy(Forwarder):
+class FaultProxy(Forwarder, FaultControl):
     """A forwarder that carries out faults. As a broker does, it serves one request of a connection after the
     other."""
 
     def __init__(self, brokers: Sequence[Endpoint]) -> None:
         """``brokers``: the cluster's bootstrap addresses."""
-        super().__init__(brokers)
-        self.faults = Faults()
+        Forwarder.__init__(self, brokers)
+        FaultControl.__init__(self)
         self._client_ids: set[str] = set()
         self._all_are_paused = False
-        self._conditions = Conditions()
         #: Builds responses to requests that are not carried out; it serves nobody.
         self._refusing = make_broker({}, {})
 
-    def wait_for_fault(self, fault: Fault) -> WaitFuture:
-        """Is done as soon as the fault has taken all its requests."""
-        return self._conditions.when(lambda: fault.left == 0)
-
     def drop_connections(self, client_id: str | None = None) -> int:
-        """Close the connections of a client, or all; gives how many. Raises InputError for a client that has
-        never sent a request."""
         check_client(client_id, self._client_ids)
         dropped = [
             one for one in self.connections if client_id in (None, one.client_id) and not one.is_aborted
@@ -45,7 +37,6 @@ class FaultProxy(Forwarder):
         return len(dropped)
 
     def pause(self, broker: int | None = None) -> None:
-        """Hand on no requests to that broker, or to any, and no responses."""
         for listener in self._of(broker):
             listener.goes_on.clear()
         self._all_are_paused |= broker is None

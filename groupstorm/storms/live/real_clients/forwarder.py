@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from groupstorm.broker.apis.fields import read
 from groupstorm.broker.apis.members import (
@@ -19,9 +19,8 @@ from groupstorm.broker.apis.members import (
 )
 from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.wire.coordinator_link import RequestObserver
-from groupstorm.clients.wire.group_requests import REQUEST_CODECS
+from groupstorm.clients.wire.group_requests import REQUEST_CODECS, topic_name
 from groupstorm.coordinator import messages
-from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import decoder, response_types
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.storms.live.forwarding import Connection, Forwarded, Forwarder
@@ -63,17 +62,10 @@ class MemberForwarder(Forwarder):
             self.observer.response_received(sent, Disconnected())
 
 
-class _Api(NamedTuple):
-    """The readers of one API's request and of its response."""
-
-    read_request: Callable[[Any, int, str], messages.Request]
-    read_response: Callable[[Any], messages.Response]
-
-
 def _read_commit(message: Any, version: int, client_id: str) -> messages.OffsetCommit:
     """Topics that are named by their ids (version 10) have these as names."""
     offsets = {
-        _topic(topic): {
+        topic_name(topic): {
             one.partition_index: messages.CommittedOffset(one.committed_offset) for one in topic.partitions
         }
         for topic in message.topics
@@ -81,23 +73,11 @@ def _read_commit(message: Any, version: int, client_id: str) -> messages.OffsetC
     return read(messages.OffsetCommit, message, version, client_id, offsets=offsets)
 
 
-def _read_commit_response(response: Any) -> messages.OffsetCommitResponse:
-    return messages.OffsetCommitResponse(
-        tuple(
-            (_topic(topic), partition.partition_index, Error(partition.error_code))
-            for topic in response.topics
-            for partition in topic.partitions
-        )
-    )
-
-
-def _topic(topic: Any) -> str:
-    name = getattr(topic, "name", None)
-    return str(topic.topic_id) if name is None else name
-
-
-_APIS: Mapping[int, _Api] = {
-    codec.api.key: _Api(reader, _read_commit_response if kind is messages.OffsetCommit else codec.read)
+#: API key -> the readers of its request and of its response.
+_APIS: Mapping[
+    int, tuple[Callable[[Any, int, str], messages.Request], Callable[[Any], messages.Response]]
+] = {
+    REQUEST_CODECS[kind].api.key: (reader, REQUEST_CODECS[kind].read)
     for kind, reader in (
         (messages.JoinGroup, read_join),
         (messages.SyncGroup, read_sync),
@@ -106,16 +86,15 @@ _APIS: Mapping[int, _Api] = {
         (messages.OffsetCommit, _read_commit),
         (messages.ConsumerGroupHeartbeat, read_group_heartbeat),
     )
-    for codec in (REQUEST_CODECS[kind],)
 }
 
 
 def _read_request(request: Forwarded) -> messages.Request | None:
     """A member's request to its group; None: another request. Raises CodecError."""
-    api = _APIS.get(request.api_key)
-    if api is None or request.header is None:
+    if request.header is None or request.api_key not in _APIS:
         return None
-    return api.read_request(request.message(), request.version, request.header.client_id)
+    reader, _ = _APIS[request.api_key]
+    return reader(request.message(), request.version, request.header.client_id)
 
 
 def _read_response(frame: bytes, api_key: int, request: messages.Request) -> messages.Response:
@@ -126,7 +105,8 @@ def _read_response(frame: bytes, api_key: int, request: messages.Request) -> mes
     root = response_types(api_key, request.version).root
     _, body_at = decoder(root.__header_schema__)(frame, 0)
     message, _ = decoder(root)(frame, body_at)
-    response = _APIS[api_key].read_response(message)
+    _, reader = _APIS[api_key]
+    response = reader(message)
     if (
         isinstance(response, messages.LeaveGroupResponse)
         and isinstance(request, messages.LeaveGroup)
