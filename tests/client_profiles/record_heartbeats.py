@@ -24,9 +24,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from groupstorm.clients.brokers.jvm import jvm
-from tests.client_profiles.clients import CONSUMERS, Client, ClientMissing, ConsumerTarget
+from tests.client_profiles.clients import CONSUMERS, Client, ConsumerTarget
 from tests.client_profiles.heartbeat_proxy import HeartbeatProxy, Passed
 from tests.client_profiles.heartbeat_timing import of_rows, write
+from tests.needs import Missing
 
 MEMBERS = 4
 PARTITIONS = 8
@@ -149,7 +150,7 @@ def find(libraries: Iterable[str]) -> dict[str, Client]:
     for library in libraries:
         try:
             clients[library] = CONSUMERS[library]()
-        except ClientMissing as missing:
+        except Missing as missing:
             print(f"{library}: not recorded: {missing}", file=sys.stderr)
     return clients
 

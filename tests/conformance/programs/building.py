@@ -124,18 +124,18 @@ def go() -> str:
 @cache
 def franz_go_member() -> Path:
     """franz-go's consumer (`franz_go/main.go`). Raises ProgramUnavailable."""
-    return _franz_go("conformance-franz-go", ".")
+    return go_program(SOURCES / "franz_go", "conformance-franz-go")
 
 
 @cache
 def franz_go_secured() -> Path:
     """franz-go as a user (`franz_go/secured/main.go`). Raises ProgramUnavailable."""
-    return _franz_go("conformance-franz-go-secured", "secured")
+    return go_program(SOURCES / "franz_go", "conformance-franz-go-secured", "secured")
 
 
-def _franz_go(name: str, package: str) -> Path:
+def go_program(module: Path, name: str, package: str = ".") -> Path:
+    """A program of one file of a module, built under this name. Raises ProgramUnavailable."""
     compiler = go()
-    module = SOURCES / "franz_go"
     files = [module / file for file in (f"{package}/main.go", "go.mod", "go.sum")]
 
     def build_into(folder: Path) -> list[str]:
