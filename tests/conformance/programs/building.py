@@ -13,7 +13,7 @@ from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_classpath, kafk
 from groupstorm.javaruntime import runtimes
 from groupstorm.storms.live.real_clients.libraries import built_once
 from tests.needs import Missing
-from tests.processes import run_build
+from tests.processes import run_build, run_process
 
 SOURCES = Path(__file__).parent
 MINIMUM_JAVA = 17
@@ -77,6 +77,14 @@ def kafka_commands(version: str = KAFKA_VERSION) -> Java:
 def java_program(source: Path, name: str, version: str = KAFKA_VERSION) -> Java:
     """A program of one file on Kafka's jars, built under this name. Raises ProgramUnavailable."""
     return _java_program(kafka_java(version), source, name)
+
+
+def answers(source: Path, lines: Iterable[str]) -> list[str]:
+    """What a program of one file on Kafka's jars says to these lines. Raises ProgramUnavailable."""
+    command = java_program(source, f"answers-{source.stem.lower()}").command(source.stem)
+    asked = "".join(f"{line}\n" for line in lines)
+    done = run_process(command, input=asked, capture_output=True, text=True, deadline_s=300, check=True)
+    return done.stdout.splitlines()
 
 
 @cache
