@@ -19,7 +19,7 @@ from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.errors import Error, Refused
 from groupstorm.coordinator.records import AppendCause, AppendPolicy, Record
 from groupstorm.problems import InputError
-from groupstorm.share_records.config import ShareConfig
+from groupstorm.share_records.config import ShareBrokerConfig
 
 #: In one process. Each broker has a listener of its own.
 BROKERS_MAX = 100
@@ -56,7 +56,7 @@ def make_broker(
         cluster_id=_cluster_id(),
         topics=Topics(config, cluster=cluster),
         coordinator_config=coordinator_config,
-        share_config=ShareConfig.from_mapping(options),
+        share_config=ShareBrokerConfig.from_mapping(options),
         release=release,
     )
     if config.authorizer_class_name is not None:

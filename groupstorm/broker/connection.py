@@ -81,11 +81,6 @@ class Connection(asyncio.Protocol):
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
     @property
-    def unsent_bytes(self) -> int:
-        """The bytes that the client has not read yet."""
-        return 0 if self._transport is None else self._transport.get_write_buffer_size() + self._unsent_bytes
-
-    @property
     def is_idle(self) -> bool:
         """No request is being served, and the client has read every response."""
         return not self._in_flight and self._can_write and not self._paused and not self._throttled

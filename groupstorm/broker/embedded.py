@@ -115,10 +115,6 @@ class EmbeddedBroker:
         """The number of connections, those in their handshake included."""
         return len(self.server.connections)
 
-    def unsent_bytes(self) -> int:
-        """The bytes that clients have not read yet, without the sockets' own buffers."""
-        return sum(connection.unsent_bytes for connection in self.server.connections.values())
-
     def _on_events(self, time_us: int, events: Sequence[Event]) -> None:
         self.events.extend((time_us, event) for event in events)
 

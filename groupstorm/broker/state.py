@@ -57,7 +57,7 @@ from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.coordinator.errors import Refused
 from groupstorm.coordinator.records import Record
 from groupstorm.protocol.endpoints import Endpoint
-from groupstorm.share_records.config import ShareConfig
+from groupstorm.share_records.config import ShareBrokerConfig
 from groupstorm.share_records.coordinator import ShareCoordinator, ShareState
 from groupstorm.share_records.ports import TopicPartition, WriteState
 
@@ -99,7 +99,7 @@ class BrokerState:
     """The changes that make ``config`` of the settings at the start."""
     coordinator_config: CoordinatorConfig = field(default_factory=CoordinatorConfig)
     """For DescribeConfigs."""
-    share_config: ShareConfig = field(default_factory=lambda: ShareConfig.from_mapping({}))
+    share_config: ShareBrokerConfig = field(default_factory=lambda: ShareBrokerConfig.from_mapping({}))
     """The options of the records of share groups."""
     share_states: ShareCoordinator = field(init=False)
     """The share coordinator; topics are named by their ids (`share_logs`)."""

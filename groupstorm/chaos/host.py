@@ -165,7 +165,7 @@ class ChaosHost:
         """Ask the broker who owns what, and what is committed; gives whether the group is settled. Blocks."""
         view = self._group.view()
         self.owned = {
-            member.client_id: tuple(_partition(one) for one in member.partitions) for member in view.members
+            member.client_id: tuple(map(TopicPartition.parse, member.partitions)) for member in view.members
         }
         self.committed = self._group.committed()
         return view.is_settled and bool(view.members)
@@ -237,11 +237,6 @@ def steps_of(host: ChaosHost) -> StepRunner:
         "coordinator-failover": fault(faults.move_coordinator, lambda step: f"for {step.for_ms} ms"),
     }
     return runner
-
-
-def _partition(name: str) -> TopicPartition:
-    topic, _, number = name.rpartition("-")
-    return TopicPartition(topic, int(number))
 
 
 class ProcessedLine(NamedTuple):

@@ -219,12 +219,11 @@ class CoordinatorConfig:
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> CoordinatorConfig:
         """Kafka's options by name, values as text or typed; `InputError` names the option that is wrong."""
-        parsed = {name: _default(option) for name, option in OPTIONS.items()}
-        for name, value in values.items():
+        for name in values:
             if name not in OPTIONS:
                 hint = did_you_mean(name, OPTIONS)
                 raise InputError(f"{name}: Kafka's group coordinator has no such option{hint}")
-            parsed[name] = _parse(name, OPTIONS[name], value)
+        parsed = parse_options(values)
         _check_relations(parsed)
         return cls(
             **{field: parsed[name] * one for name, (field, one) in FIELDS.items()},
@@ -233,6 +232,14 @@ class CoordinatorConfig:
             streams=StreamsConfig.from_options(parsed),
             share=ShareConfig.from_options(parsed),
         )
+
+
+def parse_options(values: Mapping[str, Any]) -> dict[str, Any]:
+    """All options of the group coordinator by name, with defaults. ``values`` may have others too. Raises
+    InputError for a value that an option alone cannot have."""
+    parsed = {name: _default(option) for name, option in OPTIONS.items()}
+    known = {name: value for name, value in values.items() if name in OPTIONS}
+    return parsed | {name: _parse(name, OPTIONS[name], value) for name, value in known.items()}
 
 
 def _default(option: _Option) -> Any:

@@ -55,10 +55,6 @@ class Offset(NamedTuple):
     zone_us: int = 0
     contradiction: bool = False
 
-    @property
-    def is_bounded(self) -> bool:
-        return self.earliest_us is not None and self.latest_us is not None
-
 
 #: The latest time before a barrier and the first after it, by (group, generation, barrier).
 _Marks = dict[tuple[str, int, int], tuple[int | None, int | None]]

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.share_records.acknowledgement import acknowledge
-from groupstorm.share_records.config import GroupOptions, ShareConfig
+from groupstorm.share_records.config import GroupOptions, ShareBrokerConfig
 from groupstorm.share_records.fetches import DelayedShareFetch, FetchSurroundings
 from groupstorm.share_records.messages import (
     FINAL_EPOCH,
@@ -79,13 +79,13 @@ class ShareBroker:
 
     def __init__(
         self,
-        config: ShareConfig,
+        config: ShareBrokerConfig,
         ports: Ports,
         timers: Timers,
         carry_out: Callable[[Turns[Any]], object] = at_once,
     ) -> None:
         self.share_partitions: dict[SharePartitionKey, SharePartition] = {}
-        self.sessions = ShareSessions(config.max_sessions, self._end_session, self._forget_group)
+        self.sessions = ShareSessions(config.groups.max_share_sessions, self._end_session, self._forget_group)
         self.timers = timers
         self._config = config
         self._cluster = ports.cluster

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from groupstorm.coordinator.config import COMPATIBILITY, Compatibility, parse_int
+from groupstorm.coordinator.config import COMPATIBILITY, Compatibility, parse_int, parse_options
+from groupstorm.coordinator.modern.config import ShareConfig
 from groupstorm.problems import InputError
 from groupstorm.share_records.states import DeliveryRule
 
@@ -29,76 +30,45 @@ class GroupOptions(NamedTuple):
     reset_ms: int
 
 
-class _Bounded(NamedTuple):
-    """The broker's default of a group option, the bounds of a group's own value, and those of the default."""
-
-    name: str
-    default: int
-    least: int
-    most: int
-    range: tuple[int, int]
-
-
-_BOUNDED = (
-    _Bounded("record.lock.duration.ms", 30_000, 15_000, 60_000, (1_000, 3_600_000)),
-    _Bounded("delivery.count.limit", 5, 2, 10, (2, 10)),
-    _Bounded("partition.max.record.locks", 2_000, 100, 4_000, (100, 10_000)),
-)
 _FETCH_MAX_BYTES = "fetch.max.bytes"
-_MAX_SESSIONS = "group.share.max.share.sessions"
 _UPDATES_PER_SNAPSHOT = "share.coordinator.snapshot.update.records.per.snapshot"
+#: The numbers that a group may have of its own, as far as they are about records.
+_NUMBERS = ("share.record.lock.duration.ms", "share.delivery.count.limit", "share.partition.max.record.locks")
 _DEAD_LETTERS = "errors.deadletterqueue.topic.name"
 
 
 @dataclass(frozen=True)
-class ShareConfig:
+class ShareBrokerConfig:
     """The broker's options. ``has_dead_letters``: share.version is 2."""
 
-    bounds: Mapping[str, tuple[int, int, int]]
-    fetch_max_bytes: int = 57_671_680
-    max_sessions: int = 2_000
-    updates_per_snapshot: int = 500
-    has_dead_letters: bool = True
-    keeps_defects: bool = False
+    groups: ShareConfig
+    fetch_max_bytes: int
+    updates_per_snapshot: int
+    has_dead_letters: bool
+    keeps_defects: bool
 
     @classmethod
-    def from_mapping(cls, options: Mapping[str, Any], *, has_dead_letters: bool = True) -> ShareConfig:
+    def from_mapping(cls, options: Mapping[str, Any], *, has_dead_letters: bool = True) -> ShareBrokerConfig:
         """The options by Kafka's names. `InputError`: Kafka would refuse a value."""
-
-        def number(name: str, default: int, least: int, most: int = 2**31 - 1) -> int:
-            return parse_int(name, options.get(name, default), least, most)
-
-        bounds = {}
-        for one in _BOUNDED:
-            values = (
-                number(f"group.share.{one.name}", one.default, *one.range),
-                number(f"group.share.min.{one.name}", one.least, 1),
-                number(f"group.share.max.{one.name}", one.most, 1),
-            )
-            bounds[one.name] = values
+        parsed = parse_options(options)
         return cls(
-            bounds,
-            number(_FETCH_MAX_BYTES, 57_671_680, 1_024),
-            number(_MAX_SESSIONS, 2_000, 1),
-            number(_UPDATES_PER_SNAPSHOT, 500, 0),
+            ShareConfig.from_options(parsed),
+            parse_int(_FETCH_MAX_BYTES, options.get(_FETCH_MAX_BYTES, 57_671_680), 1_024),
+            parse_int(_UPDATES_PER_SNAPSHOT, options.get(_UPDATES_PER_SNAPSHOT, 500), 0),
             has_dead_letters,
-            Compatibility(options.get(COMPATIBILITY, Compatibility.REPAIRED_4_4_0)).is_to_the_letter,
+            Compatibility(parsed[COMPATIBILITY]).is_to_the_letter,
         )
 
     def of_group(self, own: Mapping[str, Any]) -> GroupOptions:
         """A group's options; its own numbers are moved into the broker's bounds. Raises `InputError`."""
-        numbers = {}
-        for name, (default, least, most) in self.bounds.items():
-            value = own.get(f"share.{name}")
-            if value is not None:
-                value = min(max(parse_int(f"share.{name}", value, 1), least), most)
-            numbers[name] = default if value is None else value
+        numbers = {name: parse_int(name, own[name], 1) for name in _NUMBERS if own.get(name) is not None}
+        group = self.groups.of_group(numbers)
         topic = own.get(_DEAD_LETTERS)
         reset, reset_ms = _read_reset(str(own.get("share.auto.offset.reset") or "latest"))
         return GroupOptions(
-            record_lock_duration_ms=numbers["record.lock.duration.ms"],
-            rule=DeliveryRule(numbers["delivery.count.limit"], self.has_dead_letters and bool(topic)),
-            partition_max_record_locks=numbers["partition.max.record.locks"],
+            record_lock_duration_ms=group.record_lock_duration_ms,
+            rule=DeliveryRule(group.delivery_count_limit, self.has_dead_letters and bool(topic)),
+            partition_max_record_locks=group.partition_max_record_locks,
             is_renew_enabled=str(own.get("share.renew.acknowledge.enable")).lower() != "false",
             is_committed=own.get("share.isolation.level") == "read_committed",
             auto_offset_reset=reset,

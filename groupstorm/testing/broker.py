@@ -5,16 +5,27 @@ from __future__ import annotations
 import asyncio
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from groupstorm.clients.consumer.records import ConsumerRecord
 from groupstorm.testing.arguments import number, text
-from groupstorm.testing.faults import ArmedFault, Delay, Disconnect, Effect, Fail, Fault, error_named
+from groupstorm.testing.faults import (
+    ArmedFault,
+    Delay,
+    Disconnect,
+    Effect,
+    Fail,
+    Fault,
+    FaultControl,
+    error_named,
+)
 from groupstorm.testing.groups import GroupUnderTest, LockedRecords
 from groupstorm.testing.records import Content, Headers, Produced, Spread, batches, new_records
 from groupstorm.testing.server_control import TimedEvent
+
+_T = TypeVar("_T")
 
 
 class EmulatorOnly(Exception):
@@ -173,28 +184,41 @@ class BrokerUnderTest(ABC):
         self, api: str | None, effect: Effect, count: int | None, group: str | None, client_id: str | None
     ) -> ArmedFault:
         chosen = self.group(group).id if group is not None and text("group", group) else None
-        return self._armed(Fault(api, effect, count, chosen, client_id))
+        fault = Fault(api, effect, count, chosen, client_id)
+        self._on_faults(lambda control: control.faults.add(fault))
+        return ArmedFault(
+            fault,
+            waiting=lambda: self._on_faults(lambda control: control.wait_for_fault(fault)),
+            cancel=lambda: self._on_faults(lambda control: control.faults.cancel(fault)),
+        )
 
-    @abstractmethod
-    def _armed(self, fault: Fault) -> ArmedFault:
-        """Let the fault wait for requests."""
-
-    @abstractmethod
     def clear_faults(self) -> None:
         """Cancel the faults that still wait for requests."""
+        self._on_faults(lambda control: control.faults.clear())
 
-    @abstractmethod
     def drop_connections(self, client_id: str | None = None) -> int:
         """Close the connections of a client, or all; return how many."""
+        self._check_running()
+        return self._on_faults(lambda control: control.drop_connections(client_id))
 
-    @abstractmethod
     def pause(self, broker: int | None = None) -> None:
         """The broker with that id, or all, accept connections, read nothing and answer nothing until
         `resume`. Time goes on: sessions may end meanwhile."""
+        self._check_running()
+        self._on_faults(lambda control: control.pause(broker))
 
-    @abstractmethod
     def resume(self, broker: int | None = None) -> None:
         """Paused brokers send the responses that they have held back, then read again."""
+        self._check_running()
+        self._on_faults(lambda control: control.resume(broker))
+
+    @abstractmethod
+    def _on_faults(self, act: Callable[[FaultControl], _T]) -> _T:
+        """Act on the thread that carries faults out."""
+
+    @abstractmethod
+    def _check_running(self) -> None:
+        """Raise InputError if the broker does not run."""
 
     def move_coordinator(self, group: str, broker: int | None = None) -> None:
         """Another broker takes the group over, the next one unless ``broker`` is the id of one; a single

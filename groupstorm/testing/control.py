@@ -142,7 +142,8 @@ async def _add_fault(control: ServerControl, arguments: Arguments) -> Any:
         arguments.optional_text("client_id"),
     )
     arguments.end()
-    return _fault_shown(control.add_fault(fault))
+    control.faults.add(fault)
+    return _fault_shown(fault)
 
 
 def _effect(arguments: Arguments) -> Effect:

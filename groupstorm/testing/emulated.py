@@ -29,7 +29,7 @@ from groupstorm.testing.arguments import (
 )
 from groupstorm.testing.broker import BrokerUnderTest
 from groupstorm.testing.control import ControlServer
-from groupstorm.testing.faults import ArmedFault, Fault
+from groupstorm.testing.faults import FaultControl
 from groupstorm.testing.groups import GroupUnderTest, GroupView, LockedRecords, Progress, Wanted
 from groupstorm.testing.server_control import ServerControl, TimedEvent
 from groupstorm.testing.waiting import WaitFuture
@@ -106,8 +106,7 @@ class EmulatedBroker(BrokerUnderTest):
 
     @property
     def bootstrap_servers(self) -> str:
-        endpoints = self._embedded.server.endpoints
-        return ",".join(f"{endpoint.host}:{endpoint.port}" for endpoint in endpoints)
+        return ",".join(map(str, self._embedded.server.endpoints))
 
     @property
     def control_url(self) -> str | None:
@@ -157,19 +156,8 @@ class EmulatedBroker(BrokerUnderTest):
         """When the clock of `events` began, on that of `time.monotonic_ns`, in microseconds."""
         return self._embedded.server.started_us
 
-    def _armed(self, fault: Fault) -> ArmedFault:
-        self._embedded.call(lambda: self._control.add_fault(fault))
-        return ArmedFault(
-            fault,
-            waiting=lambda: self._embedded.call(lambda: self._control.wait_for_fault(fault)),
-            cancel=lambda: self._embedded.call(lambda: self._control.faults.cancel(fault)),
-        )
-
-    def clear_faults(self) -> None:
-        self._embedded.call(self._control.faults.clear)
-
-    def drop_connections(self, client_id: str | None = None) -> int:
-        return self._call(lambda: self._control.drop_connections(client_id))
+    def _on_faults(self, act: Callable[[FaultControl], _T]) -> _T:
+        return self._embedded.call(lambda: act(self._control))
 
     def move_coordinator(self, group: str, broker: int | None = None) -> None:
         self._call(lambda: self._control.move_coordinator(group, broker))
@@ -180,17 +168,14 @@ class EmulatedBroker(BrokerUnderTest):
     def in_flight(self, group: str) -> Mapping[str, tuple[LockedRecords, ...]]:
         return self._call(lambda: self._control.in_flight(group))
 
-    def pause(self, broker: int | None = None) -> None:
-        self._call(lambda: self._control.pause(broker))
-
-    def resume(self, broker: int | None = None) -> None:
-        self._call(lambda: self._control.resume(broker))
-
     def _call(self, act: Callable[[], _T]) -> _T:
         """Act on the running broker. Raises InputError if it does not run."""
+        self._check_running()
+        return self._embedded.call(act)
+
+    def _check_running(self) -> None:
         if not self._embedded.is_running:
             raise InputError(f"{self.name}: use it inside `with` or `async with`")
-        return self._embedded.call(act)
 
 
 def _security(value: object) -> ListenerSecurity:

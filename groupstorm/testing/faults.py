@@ -7,6 +7,7 @@ test that has armed one counts its requests, waits for them, or cancels it.
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self
@@ -19,7 +20,7 @@ from groupstorm.problems import InputError, did_you_mean
 from groupstorm.protocol.codec import CodecError, decoder, request_type
 from groupstorm.protocol.headers import peek, read_header
 from groupstorm.testing.arguments import listed, number, optional_text, text
-from groupstorm.testing.waiting import DEFAULT_TIMEOUT_S, WaitFuture, until, wait
+from groupstorm.testing.waiting import DEFAULT_TIMEOUT_S, Conditions, WaitFuture, until, wait
 
 #: The longest delay of a request.
 MAX_DELAY_MS = 3_600_000
@@ -147,6 +148,33 @@ class Faults:
                     self._waiting.remove(fault)
                 return fault.effect
         return None
+
+
+class FaultControl(ABC):
+    """Carries out the faults of a broker. All of it runs on one event loop."""
+
+    def __init__(self) -> None:
+        self.faults = Faults()
+        self._conditions = Conditions()
+
+    def wait_for_fault(self, fault: Fault) -> WaitFuture:
+        """Is done as soon as the fault has taken all its requests."""
+        return self._conditions.when(lambda: fault.left == 0)
+
+    @abstractmethod
+    def drop_connections(self, client_id: str | None = None) -> int:
+        """Close the connections of a client, or all; gives how many: none if the client has gone already.
+
+        Raises InputError for a client that has never sent a request.
+        """
+
+    @abstractmethod
+    def pause(self, broker: int | None = None) -> None:
+        """See `BrokerUnderTest.pause`. Raises InputError for a broker that is not known."""
+
+    @abstractmethod
+    def resume(self, broker: int | None = None) -> None:
+        """See `BrokerUnderTest.resume`. Raises InputError for a broker that is not known."""
 
 
 def check_client(client_id: object, known: Collection[str]) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, overload
 
+from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.classic.states import DEAD
 from groupstorm.coordinator.consumer.group import ConsumerGroupState
 from groupstorm.problems import InputError
@@ -41,7 +42,7 @@ class Progress(NamedTuple):
     def lag(self) -> dict[str, int | None]:
         """Records behind the committed offset, for every partition that is assigned or has one; None for one
         without a committed offset, as `kafka-consumer-groups` prints -."""
-        shown = sorted({*self.committed, *self.assigned} & {*self.ends}, key=_in_order)
+        shown = sorted({*self.committed, *self.assigned} & {*self.ends}, key=TopicPartition.parse)
         return {
             one: self.ends[one].end - self.committed[one] if one in self.committed else None for one in shown
         }
@@ -54,17 +55,12 @@ class Progress(NamedTuple):
             for one, ends in self.ends.items()
             if one.rpartition("-")[0] in topics
         }
-        return {one: left[one] for one in sorted(left, key=_in_order) if left[one] > 0}
+        return {one: left[one] for one in sorted(left, key=TopicPartition.parse) if left[one] > 0}
 
 
 def topics_of(partitions: Iterable[str]) -> tuple[str, ...]:
     """The topics of partitions as Kafka prints them, in order."""
     return tuple(sorted({one.rpartition("-")[0] for one in partitions}))
-
-
-def _in_order(partition: str) -> tuple[str, int]:
-    topic, _, number = partition.rpartition("-")
-    return topic, int(number)
 
 
 STATES = tuple(dict.fromkeys([*map(str, GroupState), *map(str, ConsumerGroupState), DEAD]))

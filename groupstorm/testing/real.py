@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
-from typing import Any
+from typing import Any, TypeVar
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.broker.embedded import LoopThread
@@ -37,7 +37,7 @@ from groupstorm.testing.arguments import (
     text,
 )
 from groupstorm.testing.broker import BrokerUnderTest
-from groupstorm.testing.faults import ArmedFault, Fault
+from groupstorm.testing.faults import FaultControl
 from groupstorm.testing.groups import (
     NO_GROUP,
     SHARE,
@@ -59,6 +59,8 @@ from groupstorm.testing.waiting import WaitFuture
 
 #: So many run at once: a test that needs other settings ends the one that was asked for least lately.
 BROKERS_MAX = 2
+
+_T = TypeVar("_T")
 
 _Key = tuple[str, str | None, tuple[tuple[str, str], ...]]
 
@@ -271,38 +273,18 @@ class RealBroker(BrokerUnderTest):
 
     # faults
 
-    def _faulty(self) -> FaultProxy:
-        self._there()
-        if self._proxy is None:
+    def _on_faults(self, act: Callable[[FaultControl], _T]) -> _T:
+        self._check_running()
+        proxy = self._proxy
+        if proxy is None:
             raise InputError(
                 f"{self.name} is a real broker: for faults, clients have to go through a proxy: mark the test"
                 " with @pytest.mark.groupstorm(faults=True)"
             )
-        return self._proxy
+        return self._thread.call(lambda: act(proxy))
 
-    def _armed(self, fault: Fault) -> ArmedFault:
-        proxy = self._faulty()
-        self._thread.call(lambda: proxy.faults.add(fault))
-        return ArmedFault(
-            fault,
-            waiting=lambda: self._thread.call(lambda: proxy.wait_for_fault(fault)),
-            cancel=lambda: self._thread.call(lambda: proxy.faults.cancel(fault)),
-        )
-
-    def clear_faults(self) -> None:
-        self._thread.call(self._faulty().faults.clear)
-
-    def drop_connections(self, client_id: str | None = None) -> int:
-        proxy = self._faulty()
-        return self._thread.call(lambda: proxy.drop_connections(client_id))
-
-    def pause(self, broker: int | None = None) -> None:
-        proxy = self._faulty()
-        self._thread.call(lambda: proxy.pause(broker))
-
-    def resume(self, broker: int | None = None) -> None:
-        proxy = self._faulty()
-        self._thread.call(lambda: proxy.resume(broker))
+    def _check_running(self) -> None:
+        self._there()
 
     # records
 

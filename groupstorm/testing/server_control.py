@@ -25,7 +25,7 @@ from groupstorm.coordinator.groups import Group
 from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.problems import InputError
 from groupstorm.testing.arguments import listed, text
-from groupstorm.testing.faults import Fault, Faults, Interception, check_client
+from groupstorm.testing.faults import FaultControl, Interception, check_client
 from groupstorm.testing.groups import (
     NO_GROUP,
     GroupView,
@@ -37,7 +37,7 @@ from groupstorm.testing.groups import (
 )
 from groupstorm.testing.records import decoded
 from groupstorm.testing.viewed import classic_group, consumer_group, locked_records, share_group
-from groupstorm.testing.waiting import Conditions, WaitFuture
+from groupstorm.testing.waiting import WaitFuture
 from groupstorm.trace.events.coordinator import Event
 from groupstorm.trace.rows import TracedEvent, as_mapping, event_name
 from groupstorm.trace.schema import Source
@@ -51,17 +51,16 @@ _SOON_S = 0.02
 _LAST_EVENTS = 12
 
 
-class ServerControl:
+class ServerControl(FaultControl):
     """Controls one server, from its construction on."""
 
     def __init__(self, server: Server, keep_events: int | None = None) -> None:
         """``keep_events``: how many of the last events are kept; None: all."""
-        self.faults = Faults()
+        super().__init__()
         self.events: deque[TimedEvent] = deque(maxlen=keep_events)
         #: The number of events before those that are kept.
         self.forgotten = 0
         self._server = server
-        self._conditions = Conditions()
         self._soon: asyncio.TimerHandle | None = None
         self._paused: set[int] = set()
         self._interception = Interception(server, self.faults, self._conditions.look_again)
@@ -79,15 +78,7 @@ class ServerControl:
 
     # faults
 
-    def add_fault(self, fault: Fault) -> Fault:
-        self.faults.add(fault)
-        return fault
-
     def drop_connections(self, client_id: str | None = None) -> int:
-        """Close the connections of a client, or all; gives how many: none if the client has gone already.
-
-        Raises InputError for a client that has never sent a request.
-        """
         check_client(client_id, self._interception.client_ids)
         there = self._server.connections.values()
         dropped = [one for one in there if client_id in (None, one.client_id)]
@@ -106,9 +97,6 @@ class ServerControl:
         return self._server.broker.state.cluster.groups.node_of(group)
 
     def pause(self, broker: int | None = None) -> None:
-        """One broker, or all, accept connections, read nothing and answer nothing. Time goes on: sessions may
-        end meanwhile.
-        """
         nodes = self._nodes(broker)
         self._paused.update(nodes)
         for connection in self._server.connections.values():
@@ -116,7 +104,6 @@ class ServerControl:
                 connection.pause()
 
     def resume(self, broker: int | None = None) -> None:
-        """One broker, or all, send the responses that they have held back, then read again."""
         nodes = self._nodes(broker)
         self._paused.difference_update(nodes)
         for connection in tuple(self._server.connections.values()):
@@ -319,10 +306,6 @@ class ServerControl:
     def _look_again(self) -> None:
         self._soon = None
         self._conditions.look_again()
-
-    def wait_for_fault(self, fault: Fault) -> WaitFuture:
-        """Is done as soon as the fault has taken all its requests."""
-        return self._conditions.when(lambda: fault.left == 0)
 
     @property
     def _coordinator(self) -> GroupCoordinator:

@@ -6,12 +6,12 @@ The trace is the record for machines; nothing reads these lines.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any, NamedTuple
 
 import structlog
 
-from groupstorm.trace.rows import COLUMN_NAMES, TracedEvent, TraceEntry, event_name
+from groupstorm.trace.rows import COLUMN_NAMES, TracedEvent, TraceSink, event_name
 from groupstorm.trace.schema import Source
 from groupstorm.visible import visible, without_controls
 
@@ -76,15 +76,11 @@ def _short(value: object) -> object:
     return value
 
 
-class LogSink:
+class LogSink(TraceSink):
     """A trace sink that logs: each line with the virtual time in seconds."""
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
         log_event(event, at=f"{time_us / 1e6:.6f}", source=str(source))
-
-    def add_all(self, entries: Iterable[TraceEntry]) -> None:
-        for time_us, source, event in entries:
-            self.add(time_us, source, event)
 
     def close(self) -> None:
         """Every line was written when it came."""

@@ -44,6 +44,8 @@ class TraceSink(Protocol):
 
     def add_all(self, entries: Iterable[TraceEntry]) -> None:
         """Take several, in their order."""
+        for time_us, source, event in entries:
+            self.add(time_us, source, event)
 
     def close(self) -> None:
         """Nothing more comes: make what was written complete."""

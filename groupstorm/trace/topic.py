@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any, Final, NamedTuple
 
 from groupstorm.problems import InputError, OutputError
-from groupstorm.trace.rows import TracedEvent, TraceEntry, as_mapping
+from groupstorm.trace.rows import TracedEvent, TraceSink, as_mapping
 from groupstorm.trace.schema import Source
 from groupstorm.trace.writer import encode_row
 
@@ -54,7 +53,7 @@ def read_topic_address(option: str, written: str) -> TopicAddress:
     return TopicAddress(bootstrap, topic)
 
 
-class TopicSink:
+class TopicSink(TraceSink):
     """Produces each row as one record: the key is the group, the value the line of `JsonLinesWriter`.
 
     Rows go to the broker in the background. ``may_wait``: `add` waits if the broker is slower than the run;
@@ -94,10 +93,6 @@ class TopicSink:
         row = as_mapping(self._rows, time_us, source, event)
         self._rows += 1
         self._produce(row["group"], encode_row(row))
-
-    def add_all(self, entries: Iterable[TraceEntry]) -> None:
-        for time_us, source, event in entries:
-            self.add(time_us, source, event)
 
     @property
     def readable_rows(self) -> int:

@@ -28,7 +28,7 @@ ROWS_PER_GROUP = 131_072
 encode_row: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False, separators=(",", ":")).encode
 
 
-class JsonLinesWriter:
+class JsonLinesWriter(TraceSink):
     """One JSON object per row, nulls left out, columns in the schema's order."""
 
     suffix = ".jsonl"
@@ -48,10 +48,6 @@ class JsonLinesWriter:
         self.rows += 1
         if len(self._lines) >= LINES_PER_WRITE:
             self._flush()
-
-    def add_all(self, entries: Iterable[TraceEntry]) -> None:
-        for time_us, source, event in entries:
-            self.add(time_us, source, event)
 
     def _flush(self) -> None:
         if self._lines:
@@ -204,7 +200,7 @@ DEFAULT_ROWS_PER_FILE = 10_000
 ROTATION_S = 2.0
 
 
-class DirectorySink:
+class DirectorySink(TraceSink):
     """Writes trace-000000.jsonl, trace-000001.jsonl, ...: each appears when it is complete.
 
     Whoever drives it calls `rotate` from time to time, so that a quiet group's rows appear too.
@@ -230,10 +226,6 @@ class DirectorySink:
         self._rows = self._writer.rows
         if self._rows % self._rows_per_file == 0:
             self.rotate()
-
-    def add_all(self, entries: Iterable[TraceEntry]) -> None:
-        for time_us, source, event in entries:
-            self.add(time_us, source, event)
 
     @property
     def readable_rows(self) -> int:

@@ -11,6 +11,7 @@ from benchmarks.assignorspeed import java
 from benchmarks.assignorspeed.rounds import PHASES, BenchmarkGroup, Names, Size, Subscribed
 from groupstorm.assignors import registry
 from groupstorm.assignors.userdata import decode_assignment, decode_subscription
+from tests.needs import needed
 from tests.oracle.build import OracleUnavailable, build
 
 TINY = (Size(4, 12, 3, Names.SCATTERED), Size(4, 12, 3, subscribed=Subscribed.RANDOM))
@@ -80,10 +81,8 @@ def test_another_answer_than_kafkas_fails(
 
 @pytest.mark.slow
 def test_beside_kafkas_java(capsys: pytest.CaptureFixture[str]) -> None:
-    try:
+    with needed():
         build()
-    except OracleUnavailable as problem:
-        pytest.skip(str(problem))
     assert assignors.main(["--small", "--repeat", "1"]) == 0
     printed = capsys.readouterr().out
     assert printed.count("  equal\n") == len(TINY) * len(java.KAFKAS)

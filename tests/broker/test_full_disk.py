@@ -28,10 +28,10 @@ from tests.broker import wire
 from tests.broker.full_disk import on_small_disk
 from tests.broker.test_connections import join
 from tests.broker.test_data import commit_one
-from tests.broker.test_serve import DEADLINE_S
+from tests.broker.test_serve import DEADLINE_S, served
 from tests.broker.wire import RawClient
 from tests.command import ROOT
-from tests.processes import killed_after, last_lines, next_line, outcome_of, run_process
+from tests.processes import killed_after, last_lines, outcome_of, run_process
 from tests.testing.members import AT_ONCE, RawMember
 from tests.waiting import wait_until
 
@@ -47,17 +47,8 @@ def serving_on_small_disk(
     serve = [sys.executable, "-m", "groupstorm", "serve", "--port", "0", *arguments]
     if log:
         serve = ["sh", "-c", 'log="$1"; shift; exec "$@" 2>"$log"', "sh", log, *serve]
-    command = on_small_disk(folder, size, *serve)
-    path = os.environ | {"PYTHONPATH": str(ROOT)}
-    pipe = subprocess.PIPE
-    process = subprocess.Popen(command, text=True, env=path, stdout=pipe, stderr=pipe)
-    try:
-        first = next_line(process)
-        assert first.startswith("listening on 127.0.0.1:"), first
-        yield process, ("127.0.0.1", int(first.rpartition(":")[2]))
-    finally:
-        process.kill()
-        process.communicate()
+    with served(on_small_disk(folder, size, *serve)) as found:
+        yield found
 
 
 def seen_by(process: subprocess.Popen[str], folder: Path) -> Path:

@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,7 +30,15 @@ def serving(
     *arguments: str, folder: Path | None = None, module: str = "groupstorm"
 ) -> Iterator[tuple[subprocess.Popen[str], tuple[str, int]]]:
     """The process and its address; ``folder``: its working directory; ``module``: the command's."""
-    command = [sys.executable, "-m", module, "serve", "--port", "0", *arguments]
+    with served([sys.executable, "-m", module, "serve", "--port", "0", *arguments], folder) as found:
+        yield found
+
+
+@contextmanager
+def served(
+    command: Sequence[str], folder: Path | None = None
+) -> Iterator[tuple[subprocess.Popen[str], tuple[str, int]]]:
+    """The process of a command that serves, and its address; ``folder``: its working directory."""
     pipe = subprocess.PIPE
     path = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])}
     process = subprocess.Popen(command, text=True, cwd=folder, env=path, stdout=pipe, stderr=pipe)

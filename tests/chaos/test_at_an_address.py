@@ -9,22 +9,18 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.clients.brokers.contract import BrokerUnavailable
 from tests.chaos.test_runs import FAULTS, RESTARTS, chaos, faults, python_service
 from tests.client_libraries.secured import Access
 from tests.client_suites.kafka_cluster import kafka_cluster
-from tests.conformance.programs.building import ProgramUnavailable
+from tests.needs import needed
 
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Yield the address of one broker, which outlives the runs."""
     logs = tmp_path_factory.mktemp("kafka")
-    try:
-        with _started(logs) as found:
-            yield found
-    except (BrokerUnavailable, ProgramUnavailable) as unavailable:
-        pytest.skip(str(unavailable))
+    with needed(), _started(logs) as found:
+        yield found
 
 
 @contextmanager

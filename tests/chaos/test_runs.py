@@ -15,7 +15,8 @@ import pytest
 
 from tests.chaos.test_process import is_gone
 from tests.command import COMMAND, ROOT, environment_of_command, groupstorm, refused
-from tests.conformance.programs.building import ProgramUnavailable, java_program
+from tests.conformance.programs.building import java_program
+from tests.needs import needed
 from tests.processes import outcome_of
 from tests.soaking import in_soak
 from tests.waiting import wait_until
@@ -56,10 +57,8 @@ def python_service(mode: str) -> str:
 
 
 def java_service(mode: str) -> str:
-    try:
+    with needed():
         program = java_program(HERE / "java" / "Service.java", "chaos-java")
-    except ProgramUnavailable as missing:
-        pytest.skip(str(missing))
     return shlex.join(program.command("Service", mode))
 
 

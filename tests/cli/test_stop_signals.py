@@ -20,11 +20,11 @@ from typing import Any
 
 import pytest
 
-from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jars import kafka_jars
 from groupstorm.held_signals import STOP_SIGNALS
 from groupstorm.problems import ExitCode
 from tests.command import COMMAND, environment_of_command
+from tests.needs import needed
 from tests.processes import killed_after, next_line, outcome_of
 from tests.waiting import wait_until, while_it_runs
 
@@ -347,10 +347,8 @@ DEAR = {"chaos", "compare", "sweep", "kafka-python", "java", "jvm"}
 def test_a_closed_terminal_ends_all_processes(start: Start, tmp_path: Path, name: str) -> None:
     """The command alone receives SIGHUP: a service or a worker in a session of its own never would."""
     if name in ("java", "jvm"):
-        try:
+        with needed():
             kafka_jars()
-        except BrokerUnavailable as missing:
-            pytest.skip(str(missing))
     if name == "kafka-python":
         pytest.importorskip("kafka", reason="pip install kafka-python (extra `kafka`)")
     command, count = STARTERS[name]

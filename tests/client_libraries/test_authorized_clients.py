@@ -17,7 +17,8 @@ from tests.client_libraries.conftest import checked
 from tests.client_libraries.members import GROUP, TOPIC
 from tests.client_libraries.secured import CONSUMING, PRODUCING, Access, confluent_options, error_of
 from tests.client_libraries.test_secured_tools import run_tool
-from tests.conformance.programs.building import ProgramUnavailable, franz_go_secured
+from tests.conformance.programs.building import franz_go_secured
+from tests.needs import needed
 from tests.processes import run_process
 
 ADMIN, USER, PASSWORD = "admin", "alice", "secret"
@@ -127,10 +128,8 @@ def test_librdkafka_tells_its_application_that_it_is_throttled() -> None:
 
 def franz_go(what: str, **options: str) -> list[list[str]]:
     """The words of each line that franz-go's program says, without repetitions of a line."""
-    try:
+    with needed():
         program = franz_go_secured()
-    except ProgramUnavailable as missing:
-        pytest.skip(str(missing))
     words = [f"{name.replace('_', '.')}={value}" for name, value in options.items()]
     done = run_process(
         [str(program), what, *words], capture_output=True, text=True, deadline_s=60, check=True

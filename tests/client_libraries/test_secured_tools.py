@@ -12,7 +12,8 @@ from tests.client_libraries.conftest import checked
 from tests.client_libraries.members import GROUP, TOPIC
 from tests.client_libraries.secured import Access, round_trip
 from tests.client_libraries.test_secured_clients import access_by, listening
-from tests.conformance.programs.building import ProgramUnavailable, kafka_java
+from tests.conformance.programs.building import kafka_java
+from tests.needs import needed
 from tests.processes import run_process
 
 pytestmark = pytest.mark.slow
@@ -48,10 +49,8 @@ def run_tool(
     address: str, folder: Path, access: Access, tool: str, *arguments: str
 ) -> subprocess.CompletedProcess[str]:
     """Run one of Kafka's commands with a client's configuration."""
-    try:
+    with needed():
         command = [*kafka_java().command(tool), "--bootstrap-server", address]
-    except ProgramUnavailable as missing:
-        pytest.skip(str(missing))
     configuration = folder / "client.properties"
     configuration.write_text(properties(access))
     return run_process(

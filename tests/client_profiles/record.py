@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-from tests.client_profiles.clients import CLIENTS, Client, ClientMissing
+from tests.client_profiles.clients import CLIENTS, Client
 from tests.client_profiles.recording import GROUP_SESSIONS, SESSIONS, record, write
+from tests.needs import Missing
 
 
 def main(names: list[str]) -> None:
@@ -15,7 +16,7 @@ def main(names: list[str]) -> None:
     for name in names or sessions:
         try:
             clients[name] = CLIENTS[sessions[name].profile]()
-        except ClientMissing as missing:
+        except Missing as missing:
             print(f"{name}: not recorded: {missing}", file=sys.stderr)
     with ThreadPoolExecutor(len(clients) or 1) as pool:
         recordings = pool.map(lambda name: record(clients[name], sessions[name]), clients)

@@ -23,10 +23,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from groupstorm.clients.brokers.jvm import held_ports, jvm
-from tests.client_profiles.clients import CONSUMERS, Client, ClientMissing, ConsumerTarget
+from groupstorm.clients.brokers.jvm import jvm
+from tests.client_profiles.clients import CONSUMERS, Client, ConsumerTarget
 from tests.client_profiles.heartbeat_proxy import HeartbeatProxy, Passed
 from tests.client_profiles.heartbeat_timing import of_rows, write
+from tests.needs import Missing
 
 MEMBERS = 4
 PARTITIONS = 8
@@ -96,18 +97,10 @@ class Recorder:
 
 
 async def record(recorder: Recorder, rounds: int, quiet_s: float) -> None:
-    with held_ports(1) as (port,):
-        await _record(recorder, rounds, quiet_s, port)
-
-
-async def _record(recorder: Recorder, rounds: int, quiet_s: float, port: int) -> None:
-    options = {"advertised.listeners": f"PLAINTEXT://127.0.0.1:{port}", "num.partitions": str(PARTITIONS)}
-    proxy = HeartbeatProxy(recorder.note)
-    async with jvm(options) as broker:
-        at = broker.bootstrap[0]
-        await proxy.start(port, at)
-        direct = f"{at.host}:{at.port}"
-        address = f"127.0.0.1:{port}"
+    async with jvm({"num.partitions": str(PARTITIONS)}) as broker:
+        proxy = HeartbeatProxy(broker.bootstrap, recorder.note)
+        await proxy.start()
+        direct, address = map(str, (*broker.bootstrap, *proxy.bootstrap))
         await asyncio.to_thread(_create_topics, direct)
         producing = asyncio.ensure_future(asyncio.to_thread(_produce, direct, ended := []))
         try:
@@ -157,7 +150,7 @@ def find(libraries: Iterable[str]) -> dict[str, Client]:
     for library in libraries:
         try:
             clients[library] = CONSUMERS[library]()
-        except ClientMissing as missing:
+        except Missing as missing:
             print(f"{library}: not recorded: {missing}", file=sys.stderr)
     return clients
 

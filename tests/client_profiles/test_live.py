@@ -7,10 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.client_profiles.clients import CLIENTS, Client, ClientMissing
+from tests.client_profiles.clients import CLIENTS, Client
 from tests.client_profiles.comparison import Row, fields, rounds, subscriptions
 from tests.client_profiles.emulated import NAMES
 from tests.client_profiles.recording import Action, Recording, Session, read, record
+from tests.needs import Missing
 
 pytestmark = pytest.mark.soak
 
@@ -31,7 +32,7 @@ def recordings() -> dict[str, Recording | str]:
     for profile, find in CLIENTS.items():
         try:
             clients[profile] = find()
-        except ClientMissing as missing:
+        except Missing as missing:
             found[profile] = str(missing)
     with ThreadPoolExecutor(len(clients) or 1) as pool:
         recorded = pool.map(lambda name: short_recording(name, clients[name]), clients)

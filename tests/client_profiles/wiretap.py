@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from groupstorm.assignors.userdata import decode_subscription
+from groupstorm.broker.apis import APIS as SERVED
 from groupstorm.broker.broker import Broker
 from groupstorm.broker.requests import BrokerEffects, Peer
 from groupstorm.protocol.codec import decoder, request_type
@@ -14,17 +15,8 @@ from groupstorm.protocol.headers import peek, read_header
 
 Json: TypeAlias = Any
 
-#: The requests of a group's protocol.
-APIS = {
-    8: "OffsetCommit",
-    9: "OffsetFetch",
-    10: "FindCoordinator",
-    11: "JoinGroup",
-    12: "Heartbeat",
-    13: "LeaveGroup",
-    14: "SyncGroup",
-    68: "ConsumerGroupHeartbeat",
-}
+#: The requests of a group's protocol: API key -> name.
+APIS = {key: SERVED[key].name for key in (*range(8, 15), 68)}
 _MEMBER_ID = re.compile(r"[\w.-]+-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 

@@ -16,7 +16,8 @@ from tests.client_suites.librdkafka import Librdkafka, scenarios_of_tests, setti
 from tests.client_suites.running import run_test
 from tests.client_suites.suite import Command, Outcome, SuiteTest, Verdict
 from tests.client_suites.table import counts, has_failures, reasons, table
-from tests.conformance.programs.building import ProgramUnavailable, go
+from tests.conformance.programs.building import go
+from tests.needs import needed
 
 #: Each takes a second or two.
 QUICK = [
@@ -185,10 +186,8 @@ def test_tables_of_two_brokers() -> None:
 
 @pytest.mark.slow
 def test_quick_tests_of_franz_go_pass_on_serve(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    try:
+    with needed():
         go()
-    except ProgramUnavailable as unavailable:
-        pytest.skip(str(unavailable))
     code = main(["franz-go", *QUICK, "--output", str(tmp_path / "output")])
     printed = capsys.readouterr().out
     assert code == 0, printed

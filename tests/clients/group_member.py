@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 from uuid import UUID
 
 from groupstorm.clients.config import ConsumerConfig
@@ -19,6 +19,10 @@ INTERVAL_MS = 5_000
 class Driven:
     """``did``: the operations since the last look. Time moves with `advance` alone."""
 
+    #: The requests that its heartbeats are.
+    request: type[Any] = ConsumerGroupHeartbeat
+    topics = frozenset({"t"})
+
     def __init__(self, **config: Any) -> None:
         self.now_ms = 1_000
         self.names = {T: "t", U: "u"}
@@ -33,16 +37,16 @@ class Driven:
         return ConsumerGroupMember(settings, "m", lambda: self.names, lambda: self.has_positions, self.now_ms)
 
     @classmethod
-    def joining(cls, **config: Any) -> Driven:
+    def joining(cls, **config: Any) -> Self:
         """It has sent its first heartbeat."""
         driven = cls(**config)
-        driven.member.subscribe(frozenset({"t"}))
+        driven.member.subscribe(cls.topics)
         driven.poll()
         driven.step()
         return driven
 
     @classmethod
-    def stable(cls, **config: Any) -> Driven:
+    def stable(cls, **config: Any) -> Self:
         """It owns t-0 and t-1 at epoch 1, and its last heartbeat has just been answered."""
         driven = cls.joining(**config)
         driven.answer(1, {T: (0, 1)})
@@ -58,10 +62,11 @@ class Driven:
         did, self.did = self.did, []
         return did
 
-    def sent(self) -> list[ConsumerGroupHeartbeat]:
+    def sent(self) -> list[Any]:
         """The heartbeats since the last look."""
         requests = [one.request for one in self.look() if isinstance(one, SendHeartbeat)]
-        return [request for request in requests if isinstance(request, ConsumerGroupHeartbeat)]
+        assert all(isinstance(request, self.request) for request in requests)
+        return requests
 
     def advance(self, ms: int) -> None:
         self.now_ms += ms
@@ -75,7 +80,7 @@ class Driven:
         self.member.poll(self.now_ms)
         self._take()
 
-    def heartbeat(self) -> ConsumerGroupHeartbeat:
+    def heartbeat(self) -> Any:
         """The one that leaves when the interval is over."""
         self.look()
         self.advance(INTERVAL_MS)

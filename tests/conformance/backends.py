@@ -14,8 +14,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple, TypeVar
 
-import pytest
-
 from groupstorm.clients.brokers import CONTAINER, EMULATOR, JVM, open_broker, read_kind
 from groupstorm.clients.brokers.container import PUBLIC_IMAGE, container
 from groupstorm.clients.brokers.contract import BrokerUnavailable, RunningBroker
@@ -27,6 +25,7 @@ from groupstorm.clients.wire.connection import ClientApi, RequestTypes
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.trace.events.coordinator import Event
 from tests.conformance.cleaning import clean_up
+from tests.needs import needed
 from tests.processes import DEADLINE_S
 
 _T = TypeVar("_T")
@@ -184,10 +183,8 @@ class Backends:
 
     def needed(self, kind: str, configuration: Configuration) -> Backend:
         """For a test, which is skipped where there is no such broker."""
-        try:
+        with needed():
             return self.get(kind, configuration)
-        except BrokerUnavailable as unavailable:
-            pytest.skip(str(unavailable))
 
     def close(self) -> None:
         for backend in self._open.values():

@@ -25,11 +25,8 @@ from tests.client_libraries.members import (
     Member,
 )
 from tests.client_libraries.our_member import OurMember
-from tests.conformance.programs.building import (
-    ProgramUnavailable,
-    franz_go_member,
-    java_member,
-)
+from tests.conformance.programs.building import franz_go_member, java_member
+from tests.needs import needed
 
 #: A program that is restarted may take longer than `SESSION_TIMEOUT_MS` to start on a busy machine.
 STATIC_SESSION_TIMEOUT_MS = 30_000
@@ -150,10 +147,8 @@ class Library(NamedTuple):
 
     def check(self) -> None:
         """Skip the test where the library cannot be had."""
-        try:
+        with needed():
             self.needs()
-        except ProgramUnavailable as unavailable:
-            pytest.skip(str(unavailable))
 
 
 OURS = "CooperativeConsumer"

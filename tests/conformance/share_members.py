@@ -18,7 +18,8 @@ import pytest
 
 from groupstorm.clients.share import AcknowledgeType, ShareConsumer
 from tests.client_libraries.members import DEADLINE_S
-from tests.conformance.programs.building import Java, ProgramUnavailable, kafka_java, share_member
+from tests.conformance.programs.building import Java, kafka_java, share_member
+from tests.needs import needed
 
 _POLL_MS = 50
 
@@ -166,10 +167,8 @@ class ShareLibrary(NamedTuple):
 
     def check(self) -> None:
         """Skip the test where the library cannot be had."""
-        try:
+        with needed():
             self.needs()
-        except ProgramUnavailable as unavailable:
-            pytest.skip(str(unavailable))
 
 
 def _confluent() -> None:

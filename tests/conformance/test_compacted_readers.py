@@ -12,8 +12,9 @@ import pytest
 from tests.broker.wire import RawClient
 from tests.conformance.backends import Backends
 from tests.conformance.compacting import Partition
-from tests.conformance.programs.building import SOURCES, ProgramUnavailable, java_program
+from tests.conformance.programs.building import SOURCES, java_program
 from tests.conformance.test_compaction import CLEANING, HOUR_MS
+from tests.needs import needed
 from tests.processes import run_process
 
 #: What is left: offset, key and value.
@@ -77,10 +78,8 @@ def _write(partition: Partition) -> None:
 
 
 def java(compacted: Compacted, isolation_level: str) -> list[str]:
-    try:
+    with needed():
         program = java_program(SOURCES / "java" / "ReadFrom.java", "conformance-java-read")
-    except ProgramUnavailable as unavailable:
-        pytest.skip(str(unavailable))
     command = program.command("ReadFrom", *compacted, isolation_level)
     answer = run_process(command, capture_output=True, text=True, check=True, deadline_s=_DEADLINE_S)
     lines = []

@@ -12,7 +12,7 @@ from tests.client_libraries.conftest import checked
 from tests.conformance import share_tool, streams_tool, tool
 from tests.conformance.backends import Backend
 from tests.conformance.conftest import RecordProperty
-from tests.conformance.programs.building import ProgramUnavailable
+from tests.needs import needed
 
 pytestmark = pytest.mark.slow
 
@@ -34,10 +34,8 @@ def test_what_kafka_streams_groups_prints(streams: Backend, record_property: Rec
 
 def _check(run: Callable[[], Sequence[tool.Said]], recorded: Path, record_property: RecordProperty) -> None:
     checked("confluent-kafka")
-    try:
+    with needed():
         said = run()
-    except ProgramUnavailable as unavailable:
-        pytest.skip(str(unavailable))
     record_property("said", json.dumps(said))
     for one, kafkas in zip(said, tool.read_file(recorded), strict=True):
         assert one == kafkas

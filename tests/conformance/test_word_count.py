@@ -14,8 +14,8 @@ from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.applications import RUNNING, Instance, stopping
 from tests.conformance.backends import Backend
 from tests.conformance.conftest import RecordProperty
-from tests.conformance.programs.building import ProgramUnavailable
 from tests.conformance.reading import newest_values, own_configs
+from tests.needs import needed
 from tests.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -65,13 +65,11 @@ def test_two_instances_count_every_word_once_although_one_is_killed(
         return newest_values(streams.address, topics[1])
 
     began_s = time.monotonic()
-    try:
+    with needed():
         first, second = (
             Instance(streams.address, group, topics, tmp_path / str(number), _EXACTLY_ONCE)
             for number in range(2)
         )
-    except ProgramUnavailable as unavailable:
-        pytest.skip(str(unavailable))
     with stopping([first, second]):
         living = [first, second]
         wait_until(lambda: first.state == second.state == RUNNING, "both run")

@@ -25,6 +25,7 @@ from tests.imports.recording.members import RecordingFailed
 from tests.imports.recording.recording import record
 from tests.imports.recording.releases import CLIENTS, VERSIONS, recordable
 from tests.imports.recording.streams import record_streams
+from tests.needs import Missing
 
 REAL = Path(__file__).parent / "logs" / "real"
 CONNECT = Path(__file__).parent / "logs" / "connect"
@@ -58,7 +59,7 @@ def main() -> None:
             try:
                 asyncio.run(record(release, clients, chosen.out / f"kafka-{release}-{clients.name}"))
                 said = "recorded"
-            except (BrokerUnavailable, InputError, RecordingFailed) as problem:
+            except (Missing, BrokerUnavailable, InputError, RecordingFailed) as problem:
                 failed += 1
                 said = str(problem)
             print(f"{release} {clients.name}: {said} ({time.monotonic() - began_s:.0f} s)", flush=True)

@@ -9,19 +9,17 @@ from typing import Any
 
 import pytest
 
-from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_jars
 from groupstorm.imports.offsets_topic import schemas
 from groupstorm.imports.offsets_topic.schemas import KeyType
+from tests.needs import needed
 
 
 @pytest.fixture(scope="module")
 def kafkas() -> dict[tuple[int, str], dict[str, Any]]:
     """(key type, "coordinator-key" or "coordinator-value") -> schema."""
-    try:
+    with needed():
         jar = kafka_jars() / f"kafka-group-coordinator-{KAFKA_VERSION}.jar"
-    except BrokerUnavailable as missing:
-        pytest.skip(str(missing))
     found: dict[tuple[int, str], dict[str, Any]] = {}
     with zipfile.ZipFile(jar) as archive:
         for name in archive.namelist():

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from groupstorm.javaruntime import runtimes
+from tests.needs import Missing
 from tests.processes import run_build
 
 SOURCES = Path(__file__).resolve().parent
@@ -31,7 +32,7 @@ MINIMUM_JAVA = 17
 _NO_NETWORK = ("Could not transfer artifact", "Could not resolve dependencies", "could not be resolved")
 
 
-class OracleUnavailable(Exception):
+class OracleUnavailable(Missing):
     """Kafka's classes cannot be run here; the message is one line that says what to install or to do."""
 
 

@@ -2,13 +2,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.oracle.build import Built, OracleUnavailable, build
+from tests.needs import needed
+from tests.oracle.build import Built, build
 
 
 @pytest.fixture(scope="session")
 def built() -> Built:
     """Kafka's classes and the programs that ask them, where there are Java and Maven."""
-    try:
+    with needed():
         return build()
-    except OracleUnavailable as problem:
-        pytest.skip(str(problem))

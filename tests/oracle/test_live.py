@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import pytest
 
 from groupstorm.coordinator.config import Compatibility
+from tests.needs import needed
 from tests.oracle import golden
-from tests.oracle.build import Built, OracleUnavailable, build_coordinator
+from tests.oracle.build import Built, build_coordinator
 from tests.oracle.comparison import changes_only, difference
 from tests.oracle.coordinator import COMMAND, RELEASES, SCRIPTS, compare
 from tests.oracle.differential import our_answer
@@ -52,10 +53,8 @@ def test_scripts_of_consumer_groups_and_migrations_are_answered_as_kafka_answers
 @pytest.fixture(scope="module")
 def newest(built: Built) -> Iterator[Jvm]:
     """The coordinator of the newest release, where Maven can fetch it."""
-    try:
+    with needed():
         coordinator = build_coordinator(RELEASES[-1])
-    except OracleUnavailable as problem:
-        pytest.skip(str(problem))
     with Jvm(coordinator, COMMAND) as jvm:
         yield jvm
 

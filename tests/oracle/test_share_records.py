@@ -8,7 +8,8 @@ from collections import Counter
 import pytest
 
 from groupstorm.share_records.states import RecordState
-from tests.oracle.build import OracleUnavailable, build_share_records
+from tests.needs import needed
+from tests.oracle.build import build_share_records
 from tests.oracle.jvm import Jvm
 from tests.oracle.share_records import KAFKA, compare, draw, play
 from tests.soaking import sizes
@@ -75,10 +76,8 @@ def test_records_in_front_of_the_start_are_not_buried_at_their_locks_end() -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("cases", sizes(200, 10_000, within_minutes=60))
 def test_records_are_in_flight_as_kafkas_are(cases: int) -> None:
-    try:
+    with needed():
         built = build_share_records(KAFKA)
-    except OracleUnavailable as problem:
-        pytest.skip(str(problem))
     with Jvm(built, "share-records") as kafka:
         differences = [found for found in compare(kafka.ask, cases, seed=5) if found is not None]
     assert not differences, str(differences[0])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from groupstorm.problems import InputError
+from tests.needs import needed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -24,10 +25,8 @@ def spark() -> Iterator[SparkSession]:
     from groupstorm.pipeline.java import java_home
     from groupstorm.pipeline.session import spark_session
 
-    try:
+    with needed(InputError):
         java_home()
-    except InputError as missing:
-        pytest.skip(str(missing))
     with spark_session(driver_memory_mib=_MEMORY_MIB) as session:
         yield session
 

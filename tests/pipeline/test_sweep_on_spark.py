@@ -26,6 +26,7 @@ from groupstorm.storms.runs.sweep import Sweep, parse_axis
 from groupstorm.storms.runs.sweep_runs import Order, Plan, RunsFile, SweepStore, definition_text
 from groupstorm.storms.scenario.files import load
 from tests.command import COMMAND, environment_of_command, groupstorm
+from tests.needs import needed
 from tests.processes import outcome_of
 from tests.waiting import while_it_runs
 
@@ -120,10 +121,8 @@ def needs_spark() -> None:
     from groupstorm.pipeline.java import java_home
 
     pytest.importorskip("pyspark", reason="needs PySpark: pip install 'groupstorm[spark]'")
-    try:
+    with needed(InputError):
         java_home()
-    except InputError as missing:
-        pytest.skip(str(missing))
 
 
 @pytest.mark.slow

@@ -12,7 +12,7 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
 from groupstorm.share_records.acknowledgement import AcknowledgementBatch
 from groupstorm.share_records.broker import Ports, ShareBroker
-from groupstorm.share_records.config import ShareConfig
+from groupstorm.share_records.config import ShareBrokerConfig
 from groupstorm.share_records.coordinator import ShareCoordinator
 from groupstorm.share_records.messages import (
     AcknowledgeError,
@@ -41,7 +41,7 @@ class _World:
         coordinator = ShareCoordinator(500, self.cluster.has_partition)
         coordinator.initialize(SharePartitionKey("g", _FOO), 0, 0)
         persister = ScriptPersister(coordinator, self.timers, 0, lambda *_, **__: None)
-        config = ShareConfig.from_mapping({COMPATIBILITY: compatibility})
+        config = ShareBrokerConfig.from_mapping({COMPATIBILITY: compatibility})
         self.broker = ShareBroker(config, Ports(self.cluster, persister, persister), self.timers)
         self.broker.set_group_options("g", group)
 
@@ -161,7 +161,7 @@ def test_an_aborted_batch_that_begins_before_the_log(compatibility: Compatibilit
     ("own", "duration_ms"), [(None, 30_000), (1_000, 15_000), (20_000, 20_000), (99_000, 60_000)]
 )
 def test_a_groups_own_duration_is_moved_into_the_brokers_bounds(own: int | None, duration_ms: int) -> None:
-    options = ShareConfig.from_mapping({}).of_group({"share.record.lock.duration.ms": own})
+    options = ShareBrokerConfig.from_mapping({}).of_group({"share.record.lock.duration.ms": own})
     assert options.record_lock_duration_ms == duration_ms
 
 
@@ -170,10 +170,10 @@ def test_a_groups_own_duration_is_moved_into_the_brokers_bounds(own: int | None,
     [("by_duration:PT10S", 10_000), ("by_duration:P1DT2H3M4.5S", 93_784_500), ("earliest", 0), ("latest", 0)],
 )
 def test_the_reset_strategy_has_a_duration(value: str, ms: int) -> None:
-    assert ShareConfig.from_mapping({}).of_group({"share.auto.offset.reset": value}).reset_ms == ms
+    assert ShareBrokerConfig.from_mapping({}).of_group({"share.auto.offset.reset": value}).reset_ms == ms
 
 
 @pytest.mark.parametrize("value", ["by_duration:", "by_duration:PT", "never", "by_duration:P1X"])
 def test_a_reset_strategy_that_kafka_does_not_know_is_refused(value: str) -> None:
     with pytest.raises(InputError, match=r"share\.auto\.offset\.reset"):
-        ShareConfig.from_mapping({}).of_group({"share.auto.offset.reset": value})
+        ShareBrokerConfig.from_mapping({}).of_group({"share.auto.offset.reset": value})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +12,11 @@ from groupstorm.figures import Figures
 from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.scenario.files import Scenario, load, parse
 from groupstorm.storms.world.simulation import simulate
-from groupstorm.trace.rows import TracedEvent, TraceEntry, event_name
+from groupstorm.trace.rows import TracedEvent, TraceSink, event_name
 from groupstorm.trace.schema import Source
 
 
-class MemorySink:
+class MemorySink(TraceSink):
     """A trace sink that keeps everything."""
 
     def __init__(self) -> None:
@@ -24,10 +24,6 @@ class MemorySink:
 
     def add(self, time_us: int, source: Source, event: TracedEvent) -> None:
         self.rows.append((time_us, str(source), event))
-
-    def add_all(self, entries: Iterable[TraceEntry]) -> None:
-        for time_us, source, event in entries:
-            self.add(time_us, source, event)
 
     def close(self) -> None:
         pass

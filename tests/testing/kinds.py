@@ -9,11 +9,11 @@ import pytest
 
 import groupstorm
 from groupstorm.clients.brokers import read_kind
-from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jvm import jvm
 from groupstorm.testing import Broker
 from groupstorm.testing.real import RealBroker
 from tests.clients.share.members import SETTINGS, Members
+from tests.needs import needed
 
 #: `address`: the code that looks at real brokers, on an emulated one.
 EMULATED = ["emulator", "address"]
@@ -39,11 +39,8 @@ def opened(
         ):
             yield reached
     else:
-        try:
-            with RealBroker(read_kind(kind), topics, settings, faults=faults) as real:
-                yield real
-        except BrokerUnavailable as unavailable:
-            pytest.skip(str(unavailable))
+        with needed(), RealBroker(read_kind(kind), topics, settings, faults=faults) as real:
+            yield real
 
 
 @asynccontextmanager
@@ -51,15 +48,13 @@ async def sharing(kind: str, topics: Mapping[str, int], **options: str) -> Async
     """The members of a share group with these options, on a broker of one of the `KINDS`."""
     pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
     if kind == "jvm":
-        try:
+        with needed():
             async with (
                 jvm(SETTINGS, KAFKA) as kafka,
                 RealBroker(read_kind(kafka.address), topics, allow_writes=True) as reached,
                 _members(reached, options) as made,
             ):
                 yield made
-        except BrokerUnavailable as unavailable:
-            pytest.skip(str(unavailable))
         return
     with opened(kind, topics, {**SETTINGS, "groupstorm.compatibility": KAFKA}) as broker:
         async with _members(broker, options) as made:

@@ -102,6 +102,17 @@ def test_a_produce_without_a_response_does_not_hold_up_the_next_request() -> Non
         assert [record.value for record in cluster.records("orders")] == [b"one"]
 
 
+def test_a_request_that_fails_is_answered_behind_those_before_it() -> None:
+    with groupstorm.broker({"orders": 1}) as cluster, behind_a_proxy(cluster) as broker:
+        fault = broker.fail("ApiVersions", "INVALID_REQUEST")
+        with RawClient(address(broker)) as client:
+            asked = (wire.request(wire.METADATA, 9, topics=None), wire.request(wire.API_VERSIONS, 0))
+            client.send(b"".join(map(wire.framed, asked)))
+            assert client.answer(wire.METADATA, 9).brokers
+            assert client.answer(wire.API_VERSIONS, 0).error_code == Error.INVALID_REQUEST
+        assert fault.hits == 1
+
+
 def test_versions_are_those_that_broker_and_proxy_know() -> None:
     with (
         groupstorm.broker(as_version="3.9") as cluster,

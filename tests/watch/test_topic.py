@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 import groupstorm
-from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jvm import held_ports
 from groupstorm.figures import FiguresAccumulator
 from groupstorm.problems import InputError, OutputError
@@ -26,6 +25,7 @@ from groupstorm.trace.topic import TopicAddress, TopicSink, read_topic_address
 from tests.command import COMMAND, environment_of_command, refused
 from tests.command import groupstorm as run_groupstorm
 from tests.explain.explaining import storm
+from tests.needs import needed
 from tests.processes import killed_after, next_line, outcome_of
 from tests.watch.rolling_rows import rows_of
 
@@ -34,11 +34,8 @@ confluent_kafka = pytest.importorskip("confluent_kafka", reason="pip install 'gr
 
 @pytest.fixture(scope="module", params=["emulator", pytest.param("jvm", marks=pytest.mark.slow)])
 def broker(request: pytest.FixtureRequest) -> Iterator[BrokerUnderTest]:
-    try:
-        with chosen_broker(request.param, {}) as running:
-            yield running
-    except BrokerUnavailable as missing:
-        pytest.skip(str(missing))
+    with needed(), chosen_broker(request.param, {}) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")

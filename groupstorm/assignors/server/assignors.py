@@ -41,18 +41,13 @@ class ServerAssignor(ABC):
         self,
         topics: Mapping[str, TopicDescription],
         members: Mapping[str, MemberSpec],
-        *,
-        subscriptions_are_equal: bool | None = None,
     ) -> dict[str, Target]:
         """New targets, an entry for every member; members count in the order of ``members``.
-
-        ``subscriptions_are_equal``: as the broker has counted them, which decides the algorithm; it counts
-        regular expressions and the topics that they match apart. None: compare the topics of ``members``.
 
         A new target lists topics and partitions as the record does. If a member's target does not change,
         its entry is the same mapping object. Raises `AssignmentRefused` if Kafka's assignor throws.
         """
-        return at_once(self.assign_in_turns(topics, members, subscriptions_are_equal))
+        return at_once(self.assign_in_turns(topics, members, None))
 
     def assign_in_turns(
         self,
@@ -60,7 +55,11 @@ class ServerAssignor(ABC):
         members: Mapping[str, MemberSpec],
         subscriptions_are_equal: bool | None,
     ) -> Turns[dict[str, Target]]:
-        """Assign as `assign` does. The arguments must not change meanwhile."""
+        """Assign as `assign` does. The arguments must not change meanwhile.
+
+        ``subscriptions_are_equal``: as the broker has counted them, which decides the algorithm; it counts
+        regular expressions and the topics that they match apart. None: compare the topics of ``members``.
+        """
         specs = list(members.values())
         group = ServerGroup(topics, list(members), specs, self.order, subscriptions_are_equal)
         targets = (yield from self._targets(group)) if specs else ()

@@ -26,14 +26,13 @@ from groupstorm.assignors.streams.model import (
     StreamsConsumer,
     StreamsGroup,
     Task,
-    TaskId,
     TaskPartition,
     client_of,
     parse_process_id,
     parse_task_id,
 )
 from groupstorm.assignors.streams.threads import threads_of
-from groupstorm.assignors.userdata.streams import AssignorError
+from groupstorm.assignors.userdata.streams import AssignorError, TaskId
 from groupstorm.problems import InputError
 
 _LONG_MAX = (1 << 63) - 1

@@ -24,7 +24,6 @@ from groupstorm.assignors.streams.model import (
     StreamsConsumer,
     StreamsGroup,
     Task,
-    TaskId,
     client_of,
 )
 from groupstorm.assignors.streams.threads import ThreadTasks, threads_of
@@ -39,8 +38,8 @@ from groupstorm.assignors.userdata.streams import (
     AssignorError,
     HostInfo,
     Hosts,
-    StreamsTask,
     SubscriptionInfo,
+    TaskId,
     decode_subscription_info,
     encode_assignment_info,
 )
@@ -126,10 +125,6 @@ def _failed(members: Mapping[str, StreamsMember], code: AssignorError, latest: i
     return Rebalance({name: StreamsAssignment((), info) for name in members}, stable=False)
 
 
-def _wire(task: TaskId) -> StreamsTask:
-    return StreamsTask(task.subtopology, task.partition, task.topology or None)
-
-
 class _Leader:
     """One rebalance: clients from members, tasks to clients, tasks to consumers, assignments."""
 
@@ -152,7 +147,7 @@ class _Leader:
             for number, task in enumerate(self._tasks)
             for part in task.inputs
         }
-        self._numbers = {_wire(task.id): number for number, task in enumerate(self._tasks)}
+        self._numbers = {task.id: number for number, task in enumerate(self._tasks)}
         self._owned = {part for member in members.values() for part in member.owned}
         #: Per owned partition of a client the consumer that owns it; of two consumers the later one.
         self._owners: dict[UUID, dict[TopicPartition, str]] = {}
@@ -276,11 +271,11 @@ class _Leader:
         ]
         standby = [*tasks.standby, *waiting]
         info = shared._replace(
-            active=[_wire(self._tasks[task].id) for _, task in running],
-            standby={_wire(self._tasks[task].id): self._inputs(task) for task in standby},
+            active=[self._tasks[task].id for _, task in running],
+            standby={self._tasks[task].id: self._inputs(task) for task in standby},
             next_rebalance_ms=0 if withheld else NO_REBALANCE_MS,
         )
-        watching = [_wire(self._tasks[task].id) for task in tasks.standby if task in watched]
+        watching = [self._tasks[task].id for task in tasks.standby if task in watched]
         if watching and self._can_tell_imbalance:
             info = info._replace(
                 version=WATCH_LIST_VERSION,

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from groupstorm.assignors.contract import AssignmentRefused, uuid_order
-from groupstorm.assignors.userdata.streams import LATEST_OFFSET, UNKNOWN_OFFSET_SUM
+from groupstorm.assignors.userdata.streams import LATEST_OFFSET, UNKNOWN_OFFSET_SUM, TaskId
 from groupstorm.javahash import JavaHashMap, hash_order, string_hash, uuid_hash
 
 _TASK_ID = re.compile(r"(?:(.+)__)?(\d{1,10})_(\d{1,10})", re.DOTALL)
@@ -24,18 +24,6 @@ _INT32_MAX = (1 << 31) - 1
 _MASK_32 = 0xFFFFFFFF
 #: `acceptable.recovery.lag` at this value: every client counts as caught up.
 UNBOUNDED_LAG = (1 << 63) - 1
-
-
-class TaskId(NamedTuple):
-    """A partition of a sub-topology, ordered and printed as Kafka's; ``topology`` "" if it has no name."""
-
-    topology: str
-    subtopology: int
-    partition: int
-
-    def __str__(self) -> str:
-        number = f"{self.subtopology}_{self.partition}"
-        return f"{self.topology}__{number}" if self.topology else number
 
 
 def parse_task_id(text: str) -> TaskId:

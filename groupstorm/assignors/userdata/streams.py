@@ -61,12 +61,16 @@ class AssignorError(IntEnum):
     IMBALANCED_ASSIGNMENT = 5
 
 
-class StreamsTask(NamedTuple):
-    """A task in the bytes: sub-topology, partition, and its named topology or None."""
+class TaskId(NamedTuple):
+    """A partition of a sub-topology, ordered and printed as Kafka's; ``topology`` "" if it has no name."""
 
+    topology: str
     subtopology: int
     partition: int
-    topology: str | None = None
+
+    def __str__(self) -> str:
+        number = f"{self.subtopology}_{self.partition}"
+        return f"{self.topology}__{number}" if self.topology else number
 
 
 def array(elements: Collection[bytes]) -> bytes:
@@ -106,7 +110,7 @@ class SubscriptionInfo(NamedTuple):
     latest_supported_version: int
     process: UUID = UUID(int=0)
     endpoint: str | None = None
-    offset_sums: Mapping[StreamsTask, int] = {}
+    offset_sums: Mapping[TaskId, int] = {}
     unique_field: int = 0
     error_code: int = 0
     client_tags: Mapping[str, str] = {}
@@ -117,7 +121,7 @@ def encode_subscription_info(info: SubscriptionInfo) -> bytes:
     version = info.version
     if not 1 <= version <= LATEST_SUPPORTED_VERSION:
         raise UserDataError(f"version must be between 1 and {LATEST_SUPPORTED_VERSION}; was: {version}")
-    if version < MIN_NAMED_TOPOLOGY_VERSION and any(task.topology is not None for task in info.offset_sums):
+    if version < MIN_NAMED_TOPOLOGY_VERSION and any(task.topology for task in info.offset_sums):
         raise _named_topologies_refused(version)
     parts = [INT32.pack(version)]
     if version >= 3:
@@ -144,7 +148,7 @@ def _text(text: str) -> bytes:
     return nullable_bytes(to_utf8(text))
 
 
-def _previous_tasks(sums: Mapping[StreamsTask, int]) -> list[bytes]:
+def _previous_tasks(sums: Mapping[TaskId, int]) -> list[bytes]:
     """The active tasks, then the standbys."""
     kinds: tuple[list[bytes], list[bytes]] = ([], [])
     for task, offset in sums.items():
@@ -152,17 +156,17 @@ def _previous_tasks(sums: Mapping[StreamsTask, int]) -> list[bytes]:
     return [array(kind) for kind in kinds]
 
 
-def _named_offset_sums(sums: Mapping[StreamsTask, int]) -> bytes:
+def _named_offset_sums(sums: Mapping[TaskId, int]) -> bytes:
     return array(
         [
             pack(">iiq", task.subtopology, task.partition, offset)
-            + (INT16.pack(-1) if task.topology is None else string(task.topology))
+            + (string(task.topology) if task.topology else INT16.pack(-1))
             for task, offset in sums.items()
         ]
     )
 
 
-def _grouped_offset_sums(sums: Mapping[StreamsTask, int]) -> bytes:
+def _grouped_offset_sums(sums: Mapping[TaskId, int]) -> bytes:
     groups: dict[int, list[bytes]] = {}
     for task, offset in sums.items():
         groups.setdefault(task.subtopology, []).append(pack(">iq", task.partition, offset))
@@ -180,7 +184,7 @@ def decode_subscription_info(data: bytes) -> SubscriptionInfo:
     if version > LATEST_SUPPORTED_VERSION:
         return SubscriptionInfo(version, latest)
     process = UUID(bytes=reader.bytes(_UUID_BYTES))
-    sums: dict[StreamsTask, int] = {}
+    sums: dict[TaskId, int] = {}
     if version < _MIN_OFFSET_SUM_VERSION:
         sums.update(dict.fromkeys(reader.tasks(version), LATEST_OFFSET))
         sums.update(dict.fromkeys(reader.tasks(version), UNKNOWN_OFFSET_SUM))
@@ -216,13 +220,13 @@ class AssignmentInfo(NamedTuple):
 
     version: int
     commonly_supported_version: int = UNKNOWN_VERSION
-    active: Sequence[StreamsTask] = ()
-    standby: Mapping[StreamsTask, Sequence[TopicPartition]] = {}
+    active: Sequence[TaskId] = ()
+    standby: Mapping[TaskId, Sequence[TopicPartition]] = {}
     hosts: Hosts = _NO_HOSTS
     standby_hosts: Hosts = _NO_HOSTS
     error_code: int = AssignorError.NONE
     next_rebalance_ms: int = NO_REBALANCE_MS
-    watch: Sequence[StreamsTask] = ()
+    watch: Sequence[TaskId] = ()
 
 
 def encode_assignment_info(info: AssignmentInfo) -> bytes:
@@ -248,13 +252,13 @@ def encode_assignment_info(info: AssignmentInfo) -> bytes:
     return b"".join(parts)
 
 
-def _task(task: StreamsTask, version: int) -> bytes:
+def _task(task: TaskId, version: int) -> bytes:
     """A task id (ConsumerProtocolUtils): from version 10 on with the UTF-16 units of its named topology."""
     if version < MIN_NAMED_TOPOLOGY_VERSION:
-        if task.topology is not None:
+        if task.topology:
             raise _named_topologies_refused(version)
         return pack(">ii", task.subtopology, task.partition)
-    name = (task.topology or "").encode("utf-16-be", "surrogatepass")
+    name = task.topology.encode("utf-16-be", "surrogatepass")
     return pack(">iii", task.subtopology, task.partition, len(name) // 2) + name
 
 
@@ -354,32 +358,32 @@ class _Reader:
     def text(self) -> str:
         return from_utf8(self.bytes(self.number()))
 
-    def named_offset_sums(self) -> dict[StreamsTask, int]:
+    def named_offset_sums(self) -> dict[TaskId, int]:
         sums = {}
         for _ in self.array(8 + INT64.size + 2):
             subtopology, partition, offset = self.number(), self.number(), self.number(INT64)
             length = self.number(INT16)
-            name = None if length < 0 else from_utf8(self.bytes(length))
-            sums[StreamsTask(subtopology, partition, name)] = offset
+            name = from_utf8(self.bytes(max(length, 0)))
+            sums[TaskId(name, subtopology, partition)] = offset
         return sums
 
-    def grouped_offset_sums(self) -> dict[StreamsTask, int]:
+    def grouped_offset_sums(self) -> dict[TaskId, int]:
         sums = {}
         for _ in self.array(8):
             subtopology = self.number()
             for _ in self.array(4 + INT64.size):
-                task = StreamsTask(subtopology, self.number())
+                task = TaskId("", subtopology, self.number())
                 sums[task] = self.number(INT64)
         return sums
 
-    def task(self, version: int) -> StreamsTask:
+    def task(self, version: int) -> TaskId:
         subtopology, partition = self.number(), self.number()
         if version < MIN_NAMED_TOPOLOGY_VERSION:
-            return StreamsTask(subtopology, partition)
+            return TaskId("", subtopology, partition)
         name = self.bytes(2 * len(self.array(2))).decode("utf-16-be", "surrogatepass")
-        return StreamsTask(subtopology, partition, name or None)
+        return TaskId(name, subtopology, partition)
 
-    def tasks(self, version: int) -> list[StreamsTask]:
+    def tasks(self, version: int) -> list[TaskId]:
         return [self.task(version) for _ in self.array(_MIN_TASK_BYTES)]
 
     def host(self) -> HostInfo:

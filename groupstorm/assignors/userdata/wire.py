@@ -96,6 +96,12 @@ class TopicPartition(NamedTuple):
     topic: str
     partition: int
 
+    @classmethod
+    def parse(cls, name: str) -> TopicPartition:
+        """Raises ValueError if the name does not end with a number."""
+        topic, _, number = name.rpartition("-")
+        return cls(topic, int(number))
+
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
 

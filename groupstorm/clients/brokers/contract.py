@@ -84,4 +84,4 @@ def new_prefix() -> str:
 
 
 def _shown(bootstrap: Iterable[Endpoint]) -> str:
-    return ",".join(f"{endpoint.host}:{endpoint.port}" for endpoint in bootstrap)
+    return ",".join(map(str, bootstrap))

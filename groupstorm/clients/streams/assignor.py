@@ -19,8 +19,8 @@ from groupstorm.assignors.userdata.streams import (
     NO_REBALANCE_MS,
     AssignmentInfo,
     AssignorError,
-    StreamsTask,
     SubscriptionInfo,
+    TaskId,
     decode_assignment_info,
     encode_subscription_info,
 )
@@ -58,7 +58,7 @@ class StreamsPartitionAssignor:
         process: UUID,
         version: int,
         client_tags: Mapping[str, str],
-        offset_sums: Callable[[], Mapping[StreamsTask, int]],
+        offset_sums: Callable[[], Mapping[TaskId, int]],
         application: Callable[[], Application],
         now_ms: Callable[[], int],
         on_placed: Callable[[Rebalance], None],

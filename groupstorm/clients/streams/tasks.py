@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 
-from groupstorm.assignors.userdata.streams import LATEST_OFFSET, StreamsTask
+from groupstorm.assignors.userdata.streams import LATEST_OFFSET, TaskId
 from groupstorm.clients.streams.state import CHECKPOINT_RECORDS, ChangelogReader, StateDirectory
 from groupstorm.clients.streams.topology import Topology
 from groupstorm.trace.events import streams as events
@@ -103,7 +103,7 @@ class TaskManager:
         """The records that each standby is behind."""
         return {task: self._end(task, now_us) - self._position(task, now_us) for task in self.standbys}
 
-    def offset_sums(self, now_us: int) -> Mapping[StreamsTask, int]:
+    def offset_sums(self, now_us: int) -> Mapping[TaskId, int]:
         """The offset sums of a subscription (TaskManager.getTaskOffsetSums).
 
         A running active task has the latest offset, another task the position of its state. Unused state of
@@ -117,7 +117,7 @@ class TaskManager:
         for task, position in self._directory.lockable(self._thread, now_us).items():
             if task not in self._held:
                 self._reserved[task] = sums[task] = position
-        return {self._topology.on_wire[task]: offset for task, offset in sorted(sums.items())}
+        return {self._topology.ids[task]: offset for task, offset in sorted(sums.items())}
 
     def offsets(self, now_us: int) -> dict[int, int]:
         """The offsets that a member of a streams group reports (maybeUpdateTaskOffsetSumSnapshot): of all

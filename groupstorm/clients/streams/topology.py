@@ -9,7 +9,7 @@ from functools import cached_property
 from groupstorm.assignors.streams.groups import Task as GroupTask
 from groupstorm.assignors.streams.model import Task
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.assignors.userdata.streams import StreamsTask
+from groupstorm.assignors.userdata.streams import TaskId
 from groupstorm.coordinator.streams.topology import CopartitionGroup, Subtopology, TopicInfo
 from groupstorm.coordinator.streams.topology import Topology as GroupTopology
 
@@ -37,21 +37,18 @@ class Topology:
         return [tuple(TopicPartition(*part[:2]) for part in task.inputs) for task in self.tasks]
 
     @cached_property
-    def on_wire(self) -> list[StreamsTask]:
-        return [
-            StreamsTask(task.id.subtopology, task.id.partition, task.id.topology or None)
-            for task in self.tasks
-        ]
+    def ids(self) -> list[TaskId]:
+        return [task.id for task in self.tasks]
 
     @cached_property
-    def _numbers(self) -> dict[StreamsTask, int]:
-        return {task: number for number, task in enumerate(self.on_wire)}
+    def _numbers(self) -> dict[TaskId, int]:
+        return {task: number for number, task in enumerate(self.ids)}
 
     @cached_property
     def _of_partition(self) -> dict[TopicPartition, int]:
         return {part: number for number, parts in enumerate(self.inputs) for part in parts}
 
-    def numbers(self, tasks: Iterable[StreamsTask]) -> set[int]:
+    def numbers(self, tasks: Iterable[TaskId]) -> set[int]:
         """The numbers of tasks in user data."""
         return {self._numbers[task] for task in tasks}
 

@@ -131,7 +131,7 @@ class ClusterClient:
     async def connect(self, endpoint: Endpoint) -> BrokerConnection:
         """A new connection, for the caller to close. Raises ConnectionLost."""
         if not self.reachable:
-            raise ConnectionLost(f"{endpoint.host}:{endpoint.port}: cut off")
+            raise ConnectionLost(f"{endpoint}: cut off")
         return await BrokerConnection.open(endpoint, self.client_id, self.request_timeout_ms, self._security)
 
     async def ask_node(self, node_id: int, api: ClientApi, build: Build, timeout_ms: int) -> Any:

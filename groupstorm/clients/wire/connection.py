@@ -128,9 +128,9 @@ class BrokerConnection(asyncio.Protocol):
                     await connection._authenticate(security, timeout_ms)
             opened = True
         except ssl.SSLCertVerificationError as problem:
-            raise AuthenticationRefused(f"broker {_name(endpoint)}: {problem.verify_message}") from problem
+            raise AuthenticationRefused(f"broker {endpoint}: {problem.verify_message}") from problem
         except OSError as problem:
-            raise ConnectionLost(f"{_name(endpoint)}: {_in_words(problem)}") from problem
+            raise ConnectionLost(f"{endpoint}: {_in_words(problem)}") from problem
         finally:
             if not opened:
                 connection.abort()
@@ -221,7 +221,7 @@ class BrokerConnection(asyncio.Protocol):
             self._transport.abort()
 
     def _lost(self) -> ConnectionLost:
-        return ConnectionLost(f"{_name(self.endpoint)}: {self._why_lost}")
+        return ConnectionLost(f"{self.endpoint}: {self._why_lost}")
 
     def _version(self, api: ClientApi, highest: int) -> int:
         least, most = self._served.get(api.key, (0, -1))
@@ -229,7 +229,7 @@ class BrokerConnection(asyncio.Protocol):
         if version < max(least, api.lowest):
             served = f"serves it in versions {least} to {most}" if most >= 0 else "does not serve it"
             raise InputError(
-                f"broker {_name(self.endpoint)}: {api.name} is needed in one of the versions {api.lowest} to"
+                f"broker {self.endpoint}: {api.name} is needed in one of the versions {api.lowest} to"
                 f" {highest}, and it {served}"
             )
         return version
@@ -246,7 +246,7 @@ class BrokerConnection(asyncio.Protocol):
         handshake = await self.ask(_SASL_HANDSHAKE, _SASL_HANDSHAKE.highest, named, timeout_ms)
         if Error(handshake.error_code) is not Error.NONE:
             raise AuthenticationRefused(
-                f"broker {_name(self.endpoint)}: {mechanism} is not among its mechanisms"
+                f"broker {self.endpoint}: {mechanism} is not among its mechanisms"
                 f" ({', '.join(handshake.mechanisms)})"
             )
         conversation = security.authenticate()
@@ -264,7 +264,7 @@ class BrokerConnection(asyncio.Protocol):
         error = Error(response.error_code)
         if error is not Error.NONE:
             raise AuthenticationRefused(
-                f"broker {_name(self.endpoint)}: {error.name}: {response.error_message or ''}"
+                f"broker {self.endpoint}: {error.name}: {response.error_message or ''}"
             )
         return bytes(response.auth_bytes)
 
@@ -285,7 +285,3 @@ def _in_words(problem: OSError) -> str:
     if isinstance(problem, socket.gaierror):
         return "no such host"
     return problem.strerror or str(problem) or "no response in time"
-
-
-def _name(endpoint: Endpoint) -> str:
-    return f"{endpoint.host}:{endpoint.port}"

@@ -122,11 +122,17 @@ def _commit(request: messages.OffsetCommit) -> Build:
 def _read_commit(response: Any) -> messages.OffsetCommitResponse:
     return messages.OffsetCommitResponse(
         tuple(
-            (topic.name, partition.partition_index, Error(partition.error_code))
+            (topic_name(topic), partition.partition_index, Error(partition.error_code))
             for topic in response.topics
             for partition in topic.partitions
         )
     )
+
+
+def topic_name(topic: Any) -> str:
+    """The name of a topic of OffsetCommit; from version 10 on topics have ids instead."""
+    name = getattr(topic, "name", None)
+    return str(topic.topic_id) if name is None else name
 
 
 def _fetch(request: messages.OffsetFetch) -> Build:

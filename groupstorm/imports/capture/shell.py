@@ -70,7 +70,7 @@ async def captured(watch: Watch, progress: Progress) -> list[LogSource]:
         watch.bootstrap, _CLIENT_ID, _REQUEST_TIMEOUT_MS, watch.security, may_create_topics=False
     )
     first = watch.bootstrap[0]
-    answers = CapturedAnswers(f"{first.host}:{first.port} poll", 0)
+    answers = CapturedAnswers(f"{first} poll", 0)
     sources: list[LogSource] = [answers]
     ended = asyncio.Event()
     try:

@@ -12,7 +12,7 @@ from groupstorm.coordinator.script.fields import LONG_MAX, Fields, whole_number
 from groupstorm.coordinator.script.scenario import Scenario, ScenarioFailed, initial_topics
 from groupstorm.problems import InputError
 from groupstorm.share_records.broker import Ports, ShareBroker
-from groupstorm.share_records.config import ShareConfig
+from groupstorm.share_records.config import ShareBrokerConfig
 from groupstorm.share_records.coordinator import ShareCoordinator
 from groupstorm.share_records.messages import Request
 from groupstorm.share_records.ports import SharePartitionKey, TopicPartition, WriteState
@@ -341,11 +341,11 @@ _STEPS = {
 }
 
 
-def _read_config(config: Mapping[str, Any]) -> ShareConfig:
+def _read_config(config: Mapping[str, Any]) -> ShareBrokerConfig:
     sessions = {} if "sessions" not in config else {"group.share.max.share.sessions": config["sessions"]}
     has_dead_letters = config.get("dlq", True) is not False
     options = {**config, **sessions, COMPATIBILITY: Compatibility.KAFKA_4_4_0}
-    return ShareConfig.from_mapping(options, has_dead_letters=has_dead_letters)
+    return ShareBrokerConfig.from_mapping(options, has_dead_letters=has_dead_letters)
 
 
 def _read_number(config: Mapping[str, Any], name: str) -> int:

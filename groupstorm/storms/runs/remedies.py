@@ -25,7 +25,7 @@ from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.events.coordinator import MemberRemoved
 from groupstorm.trace.events.member import RejoinRequested
-from groupstorm.trace.rows import TracedEvent, TraceEntry
+from groupstorm.trace.rows import TracedEvent, TraceSink
 from groupstorm.trace.schema import Source
 
 _SEEDS: Final = 3
@@ -55,7 +55,7 @@ class Remedy:
     lag_growth: float | None
 
 
-class _Departures:
+class _Departures(TraceSink):
     """Takes a run's events and keeps when a member was last thrown out, or left because it had not polled."""
 
     def __init__(self) -> None:
@@ -68,10 +68,6 @@ class _Departures:
             isinstance(event, MemberRemoved) and event.cause in _THROWN_OUT
         ):
             self.last_us = time_us
-
-    def add_all(self, entries: Iterable[TraceEntry]) -> None:
-        for time_us, source, event in entries:
-            self.add(time_us, source, event)
 
     def close(self) -> None:
         pass

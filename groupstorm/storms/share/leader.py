@@ -14,7 +14,7 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.javahash import topic_partition_hash, uuid_hash
 from groupstorm.share_records.acquisition import Acquired
 from groupstorm.share_records.broker import Ports, ShareBroker
-from groupstorm.share_records.config import ShareConfig
+from groupstorm.share_records.config import ShareBrokerConfig
 from groupstorm.share_records.coordinator import ShareCoordinator
 from groupstorm.share_records.messages import Request, Response, ShareFetch, ShareFetchResponse
 from groupstorm.share_records.partition import SharePartition
@@ -363,7 +363,7 @@ def _is_rejected(request: Request, partition: TopicPartition, offset: int) -> bo
     )
 
 
-def _broker_options(settings: Settings) -> ShareConfig:
-    return ShareConfig.from_mapping(
+def _broker_options(settings: Settings) -> ShareBrokerConfig:
+    return ShareBrokerConfig.from_mapping(
         {name: settings.integer(name) for name in (LOCK_DURATION, DELIVERY_LIMIT, RECORD_LOCKS)}
     )

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from groupstorm.assignors.streams.leader import Application, Rebalance
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.assignors.userdata.streams import NO_REBALANCE_MS, AssignorError, StreamsTask
+from groupstorm.assignors.userdata.streams import NO_REBALANCE_MS, AssignorError, TaskId
 from groupstorm.clients.streams.state import StateDirectory
 from groupstorm.clients.streams.tasks import TaskManager
 from groupstorm.clients.streams.topology import Topology
@@ -273,15 +273,14 @@ class StreamsInvariantChecks:
         """A leader has decided."""
         self._asked.clear()
         processes = found.processes
-        active: dict[StreamsTask, UUID] = {}
+        active: dict[TaskId, UUID] = {}
         for member, own in found.assignments.items():
             if own.info.active:
                 active.update(dict.fromkeys(own.info.active, processes[member]))
         for member, own in found.assignments.items():
             for task in own.info.standby:
                 if active.get(task) == processes[member]:
-                    name = f"{task.subtopology}_{task.partition}"
-                    self._checks.violated(APART, f"{name} is active and standby on one instance")
+                    self._checks.violated(APART, f"{task} is active and standby on one instance")
 
     def held_at_end(self, active: Iterable[int], standby: Iterable[int]) -> None:
         """The tasks of one instance when the run is over, whoever has placed them."""

@@ -11,11 +11,11 @@ from groupstorm.assignors.streams.model import (
     Strategy,
     TagsOrRacks,
     Task,
-    TaskId,
     TaskPartition,
     TradeOff,
 )
 from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.assignors.userdata.streams import TaskId
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.clients.streams.topology import Topology

@@ -8,14 +8,8 @@ from typing import Any
 from uuid import UUID
 
 from groupstorm.assignors.streams.cases import answer, read_case
-from groupstorm.assignors.streams.model import (
-    Placement,
-    StreamsClient,
-    StreamsGroup,
-    Task,
-    TaskId,
-    TaskPartition,
-)
+from groupstorm.assignors.streams.model import Placement, StreamsClient, StreamsGroup, Task, TaskPartition
+from groupstorm.assignors.userdata.streams import TaskId
 from tests.oracle.running import as_line
 
 

@@ -21,9 +21,9 @@ from groupstorm.assignors.streams.model import (
     StreamsClient,
     StreamsGroup,
     Task,
-    TaskId,
     TaskPartition,
 )
+from groupstorm.assignors.userdata.streams import TaskId
 from tests.assignors.streams.groups import owners
 
 END = 150_000

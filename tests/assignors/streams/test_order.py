@@ -11,13 +11,13 @@ from groupstorm.assignors.contract import uuid_order
 from groupstorm.assignors.streams.javaheap import JavaPriorityQueue
 from groupstorm.assignors.streams.model import (
     StreamsConsumer,
-    TaskId,
     client_of,
     parse_process_id,
     parse_task_id,
     task_hash,
     task_lag,
 )
+from groupstorm.assignors.userdata.streams import TaskId
 
 
 def test_task_ids_sort_by_topology_sub_topology_partition() -> None:

@@ -10,7 +10,8 @@ import pytest
 from groupstorm.assignors.streams import collapsed, graphs
 from groupstorm.assignors.streams.costs import CrossRack, TaskRacks, inputs
 from groupstorm.assignors.streams.graphs import FlowGraph, Problem
-from groupstorm.assignors.streams.model import Costs, StreamsClient, StreamsGroup, Task, TaskId, TaskPartition
+from groupstorm.assignors.streams.model import Costs, StreamsClient, StreamsGroup, Task, TaskPartition
+from groupstorm.assignors.userdata.streams import TaskId
 from tests.assignors.streams.groups import owners, random_group, random_placement
 from tests.broker.frames.harness import cpu_limit
 

@@ -8,13 +8,13 @@ from uuid import UUID
 import pytest
 
 from groupstorm.assignors.streams.leader import Application, Rebalance, StreamsMember, rebalance
-from groupstorm.assignors.streams.model import Config, Task, TaskId, TaskPartition
+from groupstorm.assignors.streams.model import Config, Task, TaskPartition
 from groupstorm.assignors.userdata import TopicPartition, UserDataError
 from groupstorm.assignors.userdata.streams import (
     NO_REBALANCE_MS,
     AssignorError,
-    StreamsTask,
     SubscriptionInfo,
+    TaskId,
     decode_assignment_info,
     encode_subscription_info,
 )
@@ -47,7 +47,7 @@ def member(process: UUID, owned: list[int] | None = None, **more: Any) -> Stream
         11,
         process,
         more.pop("endpoint", None),
-        {StreamsTask(0, number): offset for number, offset in sums.items()},
+        {TaskId("", 0, number): offset for number, offset in sums.items()},
         error_code=more.pop("error_code", 0),
     )
     parts = tuple(TopicPartition("in", number) for number in owned or [])
@@ -63,7 +63,7 @@ def test_a_new_group_gets_everything_at_once() -> None:
     assert partitions(found) == {"a": [0, 2], "b": [1, 3]}
     assert found.stable
     info = decode_assignment_info(found.assignments["a"].user_data)
-    assert info.active == [StreamsTask(0, 0), StreamsTask(0, 2)]
+    assert info.active == [TaskId("", 0, 0), TaskId("", 0, 2)]
     assert info.next_rebalance_ms == NO_REBALANCE_MS
 
 
@@ -87,7 +87,7 @@ def test_a_withheld_task_stays_a_standby_where_it_was_one() -> None:
     }
     found = rebalance(application(), members, NOW_MS)
     assert partitions(found) == {"a": [0, 2], "b": []}
-    assert set(found.assignments["b"].info.standby) == {StreamsTask(0, 1), StreamsTask(0, 3)}
+    assert set(found.assignments["b"].info.standby) == {TaskId("", 0, 1), TaskId("", 0, 3)}
 
 
 def test_a_stateless_withheld_task_becomes_no_standby() -> None:

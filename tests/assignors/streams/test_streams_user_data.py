@@ -14,8 +14,8 @@ from groupstorm.assignors.userdata.streams import (
     AssignmentInfo,
     AssignorError,
     HostInfo,
-    StreamsTask,
     SubscriptionInfo,
+    TaskId,
     decode_assignment_info,
     decode_subscription_info,
     encode_assignment_info,
@@ -29,7 +29,7 @@ FULL = SubscriptionInfo(
     11,
     PROCESS,
     "host:8080",
-    {StreamsTask(0, 1): -2, StreamsTask(1, 0): 77, StreamsTask(1, 3): -3},
+    {TaskId("", 0, 1): -2, TaskId("", 1, 0): 77, TaskId("", 1, 3): -3},
     5,
     0,
     {"zone": "é", "cluster": "c1"},
@@ -48,7 +48,7 @@ def test_a_subscription_in_each_version(version: int) -> None:
     sums = (
         info.offset_sums
         if version >= 7
-        else {StreamsTask(0, 1): -2, StreamsTask(1, 0): -3, StreamsTask(1, 3): -3}
+        else {TaskId("", 0, 1): -2, TaskId("", 1, 0): -3, TaskId("", 1, 3): -3}
     )
     assert found.offset_sums == sums
     assert found.unique_field == (5 if version >= 8 else 0)
@@ -56,7 +56,7 @@ def test_a_subscription_in_each_version(version: int) -> None:
 
 
 def test_the_bytes_of_version_eleven() -> None:
-    info = SubscriptionInfo(11, 11, PROCESS, None, {StreamsTask(1, 2, "t"): 3}, -1, 4, {"k": "v"})
+    info = SubscriptionInfo(11, 11, PROCESS, None, {TaskId("t", 1, 2): 3}, -1, 4, {"k": "v"})
     assert encode_subscription_info(info).hex() == (
         "0000000b" + "0000000b" + PROCESS.hex + "00000000"
         "00000001" + "00000001" + "00000002" + "0000000000000003" + "000174"
@@ -70,7 +70,7 @@ def test_a_version_that_is_too_new_is_read_as_far_as_it_can_be() -> None:
 
 
 def test_named_topologies_need_version_ten() -> None:
-    info = FULL._replace(offset_sums={StreamsTask(0, 0, "name"): 1})
+    info = FULL._replace(offset_sums={TaskId("name", 0, 0): 1})
     assert decode_subscription_info(encode_subscription_info(info)) == info
     for version in (6, 9):
         with pytest.raises(UserDataError, match="Named topologies"):
@@ -81,8 +81,8 @@ PARTS = [TopicPartition("in", 0), TopicPartition("other", 3)]
 ASSIGNED = AssignmentInfo(
     11,
     11,
-    [StreamsTask(0, 1), StreamsTask(0, 1), StreamsTask(1, 0)],
-    {StreamsTask(2, 0): PARTS},
+    [TaskId("", 0, 1), TaskId("", 0, 1), TaskId("", 1, 0)],
+    {TaskId("", 2, 0): PARTS},
     {HostInfo("a", 1): PARTS, HostInfo("b", 2): []},
     {HostInfo("b", 2): PARTS[:1]},
     AssignorError.NONE,
@@ -102,7 +102,7 @@ def test_an_assignment_in_each_version(version: int) -> None:
 
 def test_version_twelve_is_ours_and_carries_the_imbalance() -> None:
     info = ASSIGNED._replace(
-        version=12, error_code=AssignorError.IMBALANCED_ASSIGNMENT, watch=[StreamsTask(2, 0)]
+        version=12, error_code=AssignorError.IMBALANCED_ASSIGNMENT, watch=[TaskId("", 2, 0)]
     )
     assert decode_assignment_info(encode_assignment_info(info)) == info
 

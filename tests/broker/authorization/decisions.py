@@ -17,10 +17,7 @@ from groupstorm.broker.authorization import (
     ResourceType,
     Who,
 )
-from groupstorm.clients.brokers.jars import kafka_jars
-from groupstorm.clients.brokers.jvm import MINIMUM_JAVA
-from groupstorm.javaruntime import runtimes
-from tests.processes import run_process
+from tests.conformance.programs.building import answers
 
 PROGRAM = Path(__file__).with_name("Decisions.java")
 SUPER_USERS = ("User:root", "User:CN=r, O=x")
@@ -106,12 +103,8 @@ def _text(part: object) -> str:
 
 
 def ask_kafka(cases: Sequence[Case]) -> list[str]:
-    """Kafka's decisions. Raises BrokerUnavailable without Kafka's jars, StopIteration without Java."""
-    java = next(runtimes(MINIMUM_JAVA, [])).java
-    command = [str(java), "-cp", f"{kafka_jars()}/*", str(PROGRAM)]
-    lines = "".join(f"{as_line(case)}\n" for case in cases)
-    done = run_process(command, input=lines, capture_output=True, text=True, deadline_s=300, check=True)
-    return done.stdout.splitlines()
+    """Kafka's decisions. Raises ProgramUnavailable."""
+    return answers(PROGRAM, map(as_line, cases))
 
 
 def record(path: Path, count: int = 300) -> None:

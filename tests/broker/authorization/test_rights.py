@@ -12,7 +12,6 @@ from collections.abc import Sequence
 import pytest
 
 from groupstorm.broker.apis import APIS
-from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import request_type
 from tests.broker import wire
@@ -29,6 +28,7 @@ from tests.broker.authorization.playing import (
     play,
 )
 from tests.broker.authorization.probes import PROBES, heartbeat
+from tests.needs import needed
 
 #: Files of probes about rights that APIs need.
 _RIGHTS = ("rights", "streams", "share")
@@ -52,10 +52,8 @@ def test_answers_are_those_of_kafka(name: str) -> None:
 @pytest.mark.soak
 @pytest.mark.parametrize("name", RECORDED)
 def test_kafka_still_answers_as_recorded(name: str) -> None:
-    try:
+    with needed():
         heard = asyncio.run(heard_from_kafka(name))
-    except BrokerUnavailable as missing:
-        pytest.skip(str(missing))
     assert as_lines(heard) == golden(name).read_text("utf-8")
 
 

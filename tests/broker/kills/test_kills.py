@@ -11,7 +11,7 @@ from tests.broker.kills.killing import check, kill_repeatedly
 from tests.broker.kills.load import TOPIC, Acknowledged
 from tests.broker.test_serve import serving
 from tests.broker.wire import RawClient
-from tests.conformance.programs.building import ProgramUnavailable
+from tests.needs import needed
 from tests.soaking import sizes
 
 
@@ -32,10 +32,8 @@ def test_kills_lose_and_double_nothing_of_real_clients(tmp_path: Path, kills: in
 @pytest.mark.slow
 @pytest.mark.parametrize("kills", sizes(2, 100, within_minutes=60))
 def test_kills_lose_and_double_nothing_of_a_kafka_streams_application(tmp_path: Path, kills: int) -> None:
-    try:
+    with needed():
         counted = word_count.kill_repeatedly(tmp_path, kills, seed=1)
-    except ProgramUnavailable as unavailable:
-        pytest.skip(str(unavailable))
     assert counted
 
 

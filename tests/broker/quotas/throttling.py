@@ -11,10 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from groupstorm.broker.quotas import Rate, Windows
-from groupstorm.clients.brokers.jars import kafka_jars
-from groupstorm.clients.brokers.jvm import MINIMUM_JAVA
-from groupstorm.javaruntime import runtimes
-from tests.processes import run_process
+from tests.conformance.programs.building import answers
 
 PROGRAM = Path(__file__).with_name("Throttling.java")
 GOLDEN = Path(__file__).parent / "golden" / "throttling.kafka-4.3.1.txt"
@@ -48,12 +45,8 @@ def throttle_times(case: Case) -> str:
 
 
 def ask_kafka(cases: Sequence[Case]) -> list[str]:
-    """Kafka's. Raises BrokerUnavailable without Kafka's jars, StopIteration without Java."""
-    java = next(runtimes(MINIMUM_JAVA, [])).java
-    command = [str(java), "-cp", f"{kafka_jars()}/*", str(PROGRAM)]
-    lines = "".join(f"{_line(case)}\n" for case in cases)
-    done = run_process(command, input=lines, capture_output=True, text=True, deadline_s=300, check=True)
-    return done.stdout.splitlines()
+    """Kafka's. Raises ProgramUnavailable."""
+    return answers(PROGRAM, map(_line, cases))
 
 
 def _line(case: Case) -> str:

@@ -20,6 +20,7 @@ from groupstorm.clients.wire.admin import await_coordinator, create_topics
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint
+from tests.needs import needed
 
 
 def test_addresses() -> None:
@@ -181,10 +182,8 @@ async def test_a_broker_that_does_not_start_in_time_is_ended_and_its_last_line_i
 
 @pytest.mark.slow
 async def test_kafka_itself_says_that_its_port_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    try:
+    with needed():
         _ = kafka_jars()
-    except BrokerUnavailable as missing:
-        pytest.skip(str(missing))
     with socket.create_server(("127.0.0.1", 0)) as other, held_ports(2) as free:
         taken = other.getsockname()[1]
         chosen = iter([nullcontext([taken, free[0]]), nullcontext([free[1], taken])])
@@ -198,10 +197,8 @@ async def test_kafka_itself_says_that_its_port_is_taken(monkeypatch: pytest.Monk
 async def test_a_broker_leaves_an_archive_of_classes_and_the_next_one_uses_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    try:
+    with needed():
         jars = kafka_jars()
-    except BrokerUnavailable as unavailable:
-        pytest.skip(str(unavailable))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     (tmp_path / "groupstorm").mkdir()
     (tmp_path / "groupstorm" / jars.name).symlink_to(jars)
@@ -218,10 +215,8 @@ async def test_a_broker_leaves_an_archive_of_classes_and_the_next_one_uses_it(
 
 @pytest.mark.slow
 async def test_jvm_that_refuses_its_configuration_says_why() -> None:
-    try:
+    with needed():
         _ = kafka_jars()
-    except BrokerUnavailable as missing:
-        pytest.skip(str(missing))
     with pytest.raises(BrokerFailed, match=r"group\.max\.size"):
         async with jvm({"group.max.size": "0"}):
             pass

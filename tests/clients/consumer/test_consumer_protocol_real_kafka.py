@@ -21,7 +21,8 @@ from tests.clients.consumer.applications import (
     until,
 )
 from tests.clients.consumer.test_real_kafka import PARTITIONS, Production, has_settled, kafka
-from tests.oracle.build import OracleUnavailable, build
+from tests.needs import needed
+from tests.oracle.build import build
 from tests.oracle.member.members import JavaMember
 from tests.oracle.member.situation import Act
 
@@ -115,10 +116,8 @@ async def test_a_live_classic_group_is_upgraded_member_by_member_and_downgraded(
 
 
 async def test_kafkas_own_consumer_shares_the_group() -> None:
-    try:
+    with needed():
         built = await asyncio.to_thread(build)
-    except OracleUnavailable as unavailable:
-        pytest.skip(str(unavailable))
     async with kafka(OPTIONS) as broker, JavaMember(built) as java:
         await java.start(
             broker.bootstrap[0],

@@ -25,8 +25,9 @@ from groupstorm.clients.wire.security import PLAINTEXT, AuthenticationRefused, C
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.trace.events import member as events
 from tests.clients.consumer.applications import GROUP, QUICK, TOPIC, ConsumerApplication, until
-from tests.conformance.programs.building import ProgramUnavailable, kafka_java
-from tests.oracle.build import OracleUnavailable, build
+from tests.conformance.programs.building import kafka_java
+from tests.needs import needed
+from tests.oracle.build import build
 from tests.oracle.member.members import JavaMember
 from tests.oracle.member.situation import Act
 from tests.processes import run_process
@@ -47,10 +48,8 @@ async def kafka(
     Kafka does not start.
     """
     pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
-    try:
+    with needed():
         kafka_java()
-    except ProgramUnavailable as missing:
-        pytest.skip(str(missing))
     async with jvm({**OPTIONS, **options}) as broker:
         cluster = ClusterClient(broker.bootstrap, "admin", 10_000, security)
         await create_topics(cluster, {TOPIC: PARTITIONS})
@@ -184,10 +183,8 @@ class RollingRestart:
 
 async def test_no_partition_of_a_staying_member_is_interrupted_by_a_rolling_restart() -> None:
     """Four of our members and Kafka's Java consumer in one cooperative-sticky group."""
-    try:
+    with needed():
         built = await asyncio.to_thread(build)
-    except OracleUnavailable as unavailable:
-        pytest.skip(str(unavailable))
     async with kafka() as broker, JavaMember(built) as java:
         await java.start(broker.bootstrap[0], _java_config(), (TOPIC,))
         restart = RollingRestart(broker, others=1)

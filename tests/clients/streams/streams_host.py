@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from groupstorm.assignors.streams.model import Task, TaskId, TaskPartition
-from groupstorm.assignors.userdata.streams import StreamsTask
+from groupstorm.assignors.streams.model import Task, TaskPartition
+from groupstorm.assignors.userdata.streams import TaskId
 from groupstorm.clients.streams.state import ChangelogReader, StateDirectory
 from groupstorm.clients.streams.tasks import TaskManager
 from groupstorm.clients.streams.topology import Topology
@@ -66,8 +66,8 @@ class Host:
 def sums(tasks: TaskManager, now_us: int) -> dict[int, int]:
     """Offset sums by a task's number."""
     found = tasks.offset_sums(now_us)
-    return {number: found[wire] for number, wire in enumerate(TOPOLOGY.on_wire) if wire in found}
+    return {number: found[wire] for number, wire in enumerate(TOPOLOGY.ids) if wire in found}
 
 
-def wire(task: int) -> StreamsTask:
-    return TOPOLOGY.on_wire[task]
+def wire(task: int) -> TaskId:
+    return TOPOLOGY.ids[task]

@@ -10,7 +10,6 @@ from typing import Any
 
 from groupstorm.assignors.streams.groups import Task
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.operations import SendHeartbeat
 from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.clients.streams.group_member import StreamsGroupMember, ThreadFacts
 from groupstorm.coordinator.errors import Error
@@ -25,6 +24,11 @@ class DrivenThread(Driven):
     """``offsets`` and ``ends`` are what the thread's tasks report now."""
 
     member: StreamsGroupMember
+    request = StreamsGroupHeartbeat
+    topics = frozenset({"in"})
+
+    def __init__(self, **config: Any) -> None:
+        super().__init__(**({"group_protocol": GroupProtocol.STREAMS} | config))
 
     def new_member(self, settings: ConsumerConfig) -> StreamsGroupMember:
         self.offsets: dict[Task, int] = {}
@@ -42,7 +46,7 @@ class DrivenThread(Driven):
     @classmethod
     def thread(cls, active: Iterable[int] = (0, 1), **config: Any) -> DrivenThread:
         """It runs these tasks at epoch 2, and its last heartbeat has just been answered."""
-        driven = cls.begun(**config)
+        driven = cls.joining(**config)
         driven.tasks(2, active)
         driven.reconcile()
         driven.step()
@@ -50,33 +54,10 @@ class DrivenThread(Driven):
         driven.look()
         return driven
 
-    @classmethod
-    def begun(cls, **config: Any) -> DrivenThread:
-        """It has sent its first heartbeat."""
-        driven = cls(**({"group_protocol": GroupProtocol.STREAMS} | config))
-        driven.member.subscribe(frozenset({"in"}))
-        driven.poll()
-        driven.step()
-        return driven
-
     def reconcile(self) -> None:
         """A step of the network thread begins it; then poll, and run the only callback."""
         self.step()
         super().reconcile()
-
-    def beats(self) -> list[StreamsGroupHeartbeat]:
-        """The heartbeats since the last look."""
-        requests = [one.request for one in self.look() if isinstance(one, SendHeartbeat)]
-        return [request for request in requests if isinstance(request, StreamsGroupHeartbeat)]
-
-    def beat(self) -> StreamsGroupHeartbeat:
-        """The one that leaves when the interval is over."""
-        self.look()
-        self.advance(INTERVAL_MS)
-        self.poll()
-        self.step()
-        [request] = self.beats()
-        return request
 
     def tasks(self, epoch: int, active: Iterable[int]) -> None:
         """The answer tells these tasks."""

@@ -15,7 +15,7 @@ from groupstorm.assignors.userdata.streams import (
     NO_REBALANCE_MS,
     AssignmentInfo,
     AssignorError,
-    StreamsTask,
+    TaskId,
     decode_assignment_info,
     decode_subscription_info,
     encode_assignment_info,
@@ -29,7 +29,7 @@ PROCESS = UUID(int=7)
 class StreamsThread:
     """An assignor and its decisions."""
 
-    def __init__(self, version: int = 11, sums: Mapping[StreamsTask, int] | None = None) -> None:
+    def __init__(self, version: int = 11, sums: Mapping[TaskId, int] | None = None) -> None:
         self.placed: list[Rebalance] = []
         self.versions: list[tuple[int, str]] = []
         ends = {task.id: 1_000_000 for task in TOPOLOGY.tasks if task.stateful}
@@ -53,12 +53,12 @@ def assignment_bytes(**fields: object) -> bytes:
 
 def test_no_subscription_is_like_the_one_before() -> None:
     """KAFKA-10455: the coordinator compares bytes; the number is a signed byte and begins anew."""
-    thread = StreamsThread(sums={StreamsTask(0, 1): 42})
+    thread = StreamsThread(sums={TaskId("", 0, 1): 42})
     read = [decode_subscription_info(thread.assignor.user_data((), 1) or b"") for _ in range(258)]
     assert [info.unique_field for info in read[126:130]] == [126, 127, -128, -127]
     assert read[256].unique_field == 0
     assert (read[0].process, read[0].offset_sums, read[0].client_tags) == (
-        PROCESS, {StreamsTask(0, 1): 42}, {"zone": "r1"},
+        PROCESS, {TaskId("", 0, 1): 42}, {"zone": "r1"},
     )  # fmt: skip
 
 

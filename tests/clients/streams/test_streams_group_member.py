@@ -29,11 +29,11 @@ P = [TopicPartition("in", number) for number in range(6)]
 @pytest.mark.parametrize("error", [Error.COORDINATOR_LOAD_IN_PROGRESS, None])
 def test_a_heartbeat_that_fails_makes_the_next_one_tell_the_tasks_again(error: Error | None) -> None:
     driven = DrivenThread.thread((0, 1))
-    assert driven.beat().active is None
+    assert driven.heartbeat().active is None
     driven.disconnect() if error is None else driven.refuse(error)
     driven.member.coordinator_found()
     assert driven.member.missed_an_answer
-    again = driven.beat()
+    again = driven.heartbeat()
     assert (again.active, again.member_epoch, again.topology) == ((("0", (0, 1)),), 2, None)
 
 
@@ -42,7 +42,7 @@ def test_offsets_are_reported_at_the_interval_that_the_broker_asks_for_if_they_h
     reports = []
     for number in range(1, 2 * OFFSETS_MS // INTERVAL_MS + 1):
         driven.offsets[("0", 4)], driven.ends[("0", 4)] = number, 100
-        request = driven.beat()
+        request = driven.heartbeat()
         reports.append((request.task_offsets, request.task_end_offsets))
         driven.told(2)
     nothing = (None, None)
@@ -58,7 +58,7 @@ def test_offsets_are_reported_at_the_interval_that_the_broker_asks_for_if_they_h
 
 def test_a_member_is_fenced_and_joins_again_once_all_tasks_are_lost() -> None:
     driven = DrivenThread.thread((0, 1))
-    driven.beat()
+    driven.heartbeat()
     driven.refuse(Error.FENCED_MEMBER_EPOCH)
     assert driven.look() == [
         StopProcessing((P[0], P[1])),
@@ -67,10 +67,10 @@ def test_a_member_is_fenced_and_joins_again_once_all_tasks_are_lost() -> None:
     assert driven.member.state is MemberState.FENCED
     driven.callback()
     driven.step()
-    [join] = driven.beats()
+    [join] = driven.sent()
     assert (join.member_epoch, join.active, driven.member.owned) == (0, (), ())
     driven.tasks(3, (2,))
-    assert driven.beat().active == (), "the callbacks have not run: what was lost is not told"
+    assert driven.heartbeat().active == (), "the callbacks have not run: what was lost is not told"
 
 
 # -- the end -------------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_classpath, kafka_jars, quick_start
 from groupstorm.javaruntime import runtimes
 from groupstorm.storms.live.real_clients.libraries import built_once
-from tests.processes import run_build
+from tests.needs import Missing
+from tests.processes import run_build, run_process
 
 SOURCES = Path(__file__).parent
 MINIMUM_JAVA = 17
@@ -20,7 +21,7 @@ MINIMUM_JAVA = 17
 _GO_PLACES = ("go", "/usr/local/go/bin/go", "/usr/lib/go/bin/go")
 
 
-class ProgramUnavailable(Exception):
+class ProgramUnavailable(Missing):
     """It cannot be built here; the message is one line that says what to install."""
 
 
@@ -78,6 +79,14 @@ def java_program(source: Path, name: str, version: str = KAFKA_VERSION) -> Java:
     return _java_program(kafka_java(version), source, name)
 
 
+def answers(source: Path, lines: Iterable[str]) -> list[str]:
+    """What a program of one file on Kafka's jars says to these lines. Raises ProgramUnavailable."""
+    command = java_program(source, f"answers-{source.stem.lower()}").command(source.stem)
+    asked = "".join(f"{line}\n" for line in lines)
+    done = run_process(command, input=asked, capture_output=True, text=True, deadline_s=300, check=True)
+    return done.stdout.splitlines()
+
+
 @cache
 def word_count() -> Java:
     """A word count of Kafka Streams (`java/streams/WordCount.java`). Raises ProgramUnavailable."""
@@ -123,18 +132,18 @@ def go() -> str:
 @cache
 def franz_go_member() -> Path:
     """franz-go's consumer (`franz_go/main.go`). Raises ProgramUnavailable."""
-    return _franz_go("conformance-franz-go", ".")
+    return go_program(SOURCES / "franz_go", "conformance-franz-go")
 
 
 @cache
 def franz_go_secured() -> Path:
     """franz-go as a user (`franz_go/secured/main.go`). Raises ProgramUnavailable."""
-    return _franz_go("conformance-franz-go-secured", "secured")
+    return go_program(SOURCES / "franz_go", "conformance-franz-go-secured", "secured")
 
 
-def _franz_go(name: str, package: str) -> Path:
+def go_program(module: Path, name: str, package: str = ".") -> Path:
+    """A program of one file of a module, built under this name. Raises ProgramUnavailable."""
     compiler = go()
-    module = SOURCES / "franz_go"
     files = [module / file for file in (f"{package}/main.go", "go.mod", "go.sum")]
 
     def build_into(folder: Path) -> list[str]:

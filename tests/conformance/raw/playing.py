@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from groupstorm.broker.apis import APIS
 from groupstorm.clients.wire.connection import BrokerConnection, ClientApi, RequestTypes
 from groupstorm.problems import InputError
 from groupstorm.protocol.codec import CodecError
 from groupstorm.protocol.endpoints import Endpoint
 from tests.conformance.raw.memory import Ids, Memory
 from tests.conformance.raw.normal import build, missing
-from tests.conformance.raw.requests import APIS, describe, heartbeat
+from tests.conformance.raw.requests import describe, heartbeat
 from tests.conformance.raw.steps import (
     TIMEOUT_MS,
     Again,
@@ -29,6 +30,7 @@ from tests.conformance.raw.steps import (
     Until,
 )
 
+_KEYS = {api.name: key for key, api in APIS.items()}
 #: How often a condition is looked at, and how often members that keep their sessions say so.
 POLL_S = 0.005
 BEAT_S = 0.05
@@ -129,7 +131,7 @@ class Player:
         return answer, time.monotonic()
 
     async def _exchange(self, connection: BrokerConnection, who: str, request: Request) -> Any:
-        api = APIS[request.api]
+        api = _KEYS[request.api]
         exact = ClientApi(api, request.api, request.version, request.version)
 
         def make(types: RequestTypes) -> Any:

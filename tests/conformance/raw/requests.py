@@ -11,40 +11,6 @@ from typing import Any, NamedTuple
 
 from tests.conformance.raw.steps import GenerationOf, MemberOf, Producer, Request
 
-#: API -> key.
-APIS = {
-    "Produce": 0,
-    "OffsetCommit": 8,
-    "OffsetFetch": 9,
-    "FindCoordinator": 10,
-    "JoinGroup": 11,
-    "Heartbeat": 12,
-    "LeaveGroup": 13,
-    "SyncGroup": 14,
-    "DescribeGroups": 15,
-    "ListGroups": 16,
-    "InitProducerId": 22,
-    "AddOffsetsToTxn": 25,
-    "EndTxn": 26,
-    "TxnOffsetCommit": 28,
-    "DescribeConfigs": 32,
-    "DeleteGroups": 42,
-    "IncrementalAlterConfigs": 44,
-    "OffsetDelete": 47,
-    "ConsumerGroupHeartbeat": 68,
-    "ConsumerGroupDescribe": 69,
-    "ShareGroupHeartbeat": 76,
-    "ShareGroupDescribe": 77,
-    "ShareFetch": 78,
-    "ShareAcknowledge": 79,
-    "StreamsGroupHeartbeat": 88,
-    "StreamsGroupDescribe": 89,
-    "DescribeShareGroupOffsets": 90,
-    "AlterShareGroupOffsets": 91,
-    "DeleteShareGroupOffsets": 92,
-    "StreamsGroupTopologyDescriptionUpdate": 93,
-}
-
 #: Long enough that nobody's session ends in a case that is not about it.
 SESSION_MS = 15_000
 REBALANCE_MS = 15_000

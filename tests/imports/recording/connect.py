@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import time
 import urllib.error
 import urllib.request
@@ -14,10 +13,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from groupstorm.clients.brokers.contract import BrokerUnavailable
-from groupstorm.clients.brokers.jars import KAFKA_VERSION, kafka_jars
-from groupstorm.clients.brokers.jvm import MINIMUM_JAVA, jvm, logging_option
-from groupstorm.javaruntime import runtimes
+from groupstorm.clients.brokers.jars import KAFKA_VERSION
+from groupstorm.clients.brokers.jvm import jvm, logging_option
 from groupstorm.storms.live.real_clients.libraries import built_once
+from tests.conformance.programs.building import kafka_java
 from tests.imports.recording.logging_files import broker_logging, member_logging
 from tests.imports.recording.members import RecordingFailed
 from tests.imports.recording.pair import LOOK_S, TIMEOUT_S, Pair, now_ms, until
@@ -145,12 +144,16 @@ class _Workers(Pair):
 
 
 def _command(folder: Path) -> list[str]:
-    runtime = next(runtimes(MINIMUM_JAVA, []), None)
-    if runtime is None:
-        raise BrokerUnavailable(f"needs Java {MINIMUM_JAVA} or newer (Debian: openjdk-17-jre-headless)")
-    path = os.pathsep.join(f"{jars}{os.sep}*" for jars in (kafka_jars(), _connector_jar()))
+    java = kafka_java()._replace(classes=(_connector_jar() / "*",))
     option = logging_option(KAFKA_VERSION, member_logging(KAFKA_VERSION, folder))
-    return [str(runtime.java), *_JVM, option, "-cp", path, "org.apache.kafka.connect.cli.ConnectDistributed"]
+    return [
+        str(java.java),
+        *_JVM,
+        option,
+        "-cp",
+        java.classpath,
+        "org.apache.kafka.connect.cli.ConnectDistributed",
+    ]
 
 
 def _connector_jar() -> Path:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from groupstorm.clients.brokers.contract import BrokerUnavailable
-from groupstorm.clients.brokers.jars import kafka_jars
-from groupstorm.clients.brokers.jvm import MINIMUM_JAVA, logging_option
+from groupstorm.clients.brokers.jvm import logging_option
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.profiles import PROFILES, GroupProtocol
-from groupstorm.javaruntime import runtimes
-from groupstorm.problems import InputError
-from groupstorm.storms.live.real_clients.libraries import JAVA, built_once, library
+from groupstorm.storms.live.real_clients.libraries import JAVA, library
+from tests.conformance.programs.building import java_program
 from tests.imports.recording.logging_files import member_logging
 from tests.imports.recording.releases import (
     HEARTBEAT_INTERVAL_MS,
@@ -24,7 +20,6 @@ from tests.imports.recording.releases import (
     SESSION_TIMEOUT_MS,
     Clients,
 )
-from tests.processes import run_build
 
 _SOURCE = Path(__file__).parent / "java" / "RecordedMember.java"
 _JVM = ("-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -40,29 +35,14 @@ _DURATIONS = {
 def command(clients: Clients, release: str, folder: Path) -> Sequence[str]:
     """Starts a process that hosts one member; files that it needs are written into ``folder``.
 
-    Raises BrokerUnavailable or InputError that says what to install.
+    Raises ProgramUnavailable or InputError that says what to install.
     """
     if clients.library != JAVA:
         library(clients.library).check_installed()
         return [sys.executable, "-m", "tests.imports.recording.worker", clients.library]
-    runtime = next(runtimes(MINIMUM_JAVA, []), None)
-    if runtime is None or not runtime.java.with_name("javac").exists():
-        raise BrokerUnavailable(f"needs a JDK of Java {MINIMUM_JAVA} or newer (Debian: openjdk-17-jdk)")
-    kafka = f"{kafka_jars(release)}{os.sep}*"
-    classes = _compiled(runtime.java.with_name("javac"), kafka)
+    java = java_program(_SOURCE, f"recorded-member-{release}", release)
     option = logging_option(release, member_logging(release, folder))
-    path = os.pathsep.join([str(classes), kafka])
-    return [str(runtime.java), *_JVM, option, "-cp", path, "RecordedMember"]
-
-
-def _compiled(compiler: Path, classpath: str) -> Path:
-    def compile_into(folder: Path) -> None:
-        build = [str(compiler), "-nowarn", "-cp", classpath, "-d", str(folder), str(_SOURCE)]
-        answer = run_build(build)
-        if answer.returncode != 0:
-            raise InputError(f"the recorded member cannot be compiled: {answer.stderr.strip()}")
-
-    return built_once("recorded-member", _SOURCE.read_bytes() + classpath.encode(), compile_into)
+    return [str(java.java), *_JVM, option, "-cp", java.classpath, "RecordedMember"]
 
 
 def order(

@@ -7,11 +7,10 @@ from asyncio.subprocess import Process
 from pathlib import Path
 from typing import Final
 
-from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jars import kafka_jars
 from groupstorm.clients.brokers.jvm import jvm, logging_option
 from tests.client_libraries.producers import produce_with_confluent
-from tests.conformance.programs.building import ProgramUnavailable, word_count
+from tests.conformance.programs.building import word_count
 from tests.imports.recording.logging_files import broker_logging, member_logging
 from tests.imports.recording.pair import Pair, until
 from tests.imports.recording.recording import DATA, SERVER_LOG, folder_of_recording, keep
@@ -27,8 +26,8 @@ _TOPICS: Final = ("lines", "counts")
 async def record_streams(out: Path) -> None:
     """Record two instances: one is killed and started again, and then both are stopped.
 
-    Raises BrokerUnavailable if something is not installed, RecordingFailed if the instances do not do what
-    they are asked for.
+    Raises BrokerUnavailable or ProgramUnavailable if something is not installed, RecordingFailed if the
+    instances do not do what they are asked for.
     """
     options = {
         "group.streams.session.timeout.ms": str(SESSION_TIMEOUT_MS),
@@ -93,10 +92,7 @@ class _Instances(Pair):
         process.stdin.close()
 
     def _command(self, name: str) -> list[str]:
-        try:
-            java = word_count()
-        except ProgramUnavailable as unavailable:
-            raise BrokerUnavailable(str(unavailable)) from unavailable
+        java = word_count()
         settings = {
             "application.id": GROUP,
             "client.id": name,

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from groupstorm.assignors.userdata import UserDataError, decode_assignment, decode_subscription
+from groupstorm.broker.apis import APIS
 from groupstorm.protocol.codec import decoder, request_type
 from groupstorm.protocol.codec.shape import MILLISECOND
 from groupstorm.protocol.headers import peek, read_header
@@ -15,15 +16,7 @@ from groupstorm.protocol.headers import peek, read_header
 Json: TypeAlias = Any
 
 #: The APIs that a member's coordinator sees, by key.
-GROUP_APIS: Mapping[int, str] = {
-    8: "OffsetCommit",
-    9: "OffsetFetch",
-    10: "FindCoordinator",
-    11: "JoinGroup",
-    12: "Heartbeat",
-    13: "LeaveGroup",
-    14: "SyncGroup",
-}
+GROUP_APIS: Mapping[int, str] = {key: APIS[key].name for key in range(8, 15)}
 
 
 def read_request(frame: bytes) -> dict[str, Json] | None:

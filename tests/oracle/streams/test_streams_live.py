@@ -10,13 +10,12 @@ from uuid import UUID
 
 import pytest
 
-from groupstorm.assignors.streams.model import TaskId
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.assignors.userdata.streams import (
     AssignmentInfo,
     HostInfo,
-    StreamsTask,
     SubscriptionInfo,
+    TaskId,
     decode_assignment_info,
     decode_subscription_info,
     encode_assignment_info,
@@ -68,18 +67,14 @@ def test_a_wrong_answer_is_found(kafka: Jvm) -> None:
     assert difference(case, kafkas, ours) == "probing: not Kafka's"
 
 
-def _task(generator: random.Random, named: bool) -> StreamsTask:
-    name = generator.choice(("top", "élan")) if named else None
-    return StreamsTask(generator.randrange(5), generator.randrange(300), name)
+def _task(generator: random.Random, named: bool) -> TaskId:
+    name = generator.choice(("top", "élan")) if named else ""
+    return TaskId(name, generator.randrange(5), generator.randrange(300))
 
 
-def _tasks(generator: random.Random, version: int) -> list[StreamsTask]:
+def _tasks(generator: random.Random, version: int) -> list[TaskId]:
     named = version >= 10 and generator.random() < 0.3
     return list(dict.fromkeys(_task(generator, named) for _ in range(generator.randrange(6))))
-
-
-def _name(task: StreamsTask) -> str:
-    return str(TaskId(task.topology or "", task.subtopology, task.partition))
 
 
 @pytest.mark.parametrize("version", range(1, 12))
@@ -98,7 +93,7 @@ def test_kafka_reads_our_subscriptions_and_we_read_kafkas(user_data: Jvm, versio
         assert read["version"] == version
         assert (read["latest"], read["process"]) == (ours.latest_supported_version, str(process))
         assert (read["endpoint"], read["error_code"]) == (ours.endpoint, ours.error_code)
-        assert read["offset_sums"] == {_name(task): offset for task, offset in ours.offset_sums.items()}
+        assert read["offset_sums"] == {str(task): offset for task, offset in ours.offset_sums.items()}
         assert read["tags"] == ours.client_tags
         back = decode_subscription_info(bytes.fromhex(read["bytes"]))
         assert back == ours
@@ -140,8 +135,8 @@ def test_kafka_reads_our_assignments_and_we_read_kafkas(user_data: Jvm, version:
         ours = decode_assignment_info(data)
         assert (read["version"], read["common"]) == (version, ours.commonly_supported_version)
         assert (read["error_code"], read["next_rebalance_ms"]) == (ours.error_code, ours.next_rebalance_ms)
-        assert read["active"] == [_name(task) for task in ours.active]
-        assert read["standby"] == {_name(task): _told(parts) for task, parts in ours.standby.items()}
+        assert read["active"] == [str(task) for task in ours.active]
+        assert read["standby"] == {str(task): _told(parts) for task, parts in ours.standby.items()}
         assert (read["hosts"], read["standby_hosts"]) == (_hosts(ours.hosts), _hosts(ours.standby_hosts))
         back = decode_assignment_info(bytes.fromhex(read["bytes"]))
         assert (back.active, set(back.standby)) == (ours.active, set(ours.standby))

@@ -11,7 +11,8 @@ from uuid import UUID
 
 from groupstorm.assignors.streams.groups import Task as GroupTask
 from groupstorm.assignors.streams.groups import TaskIds
-from groupstorm.assignors.streams.model import Task, TaskId, TaskPartition
+from groupstorm.assignors.streams.model import Task, TaskPartition
+from groupstorm.assignors.userdata.streams import TaskId
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.operations import (
     CallbackKind,

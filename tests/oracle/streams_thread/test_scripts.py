@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from tests.oracle.build import OracleUnavailable
+from tests.needs import needed
 from tests.oracle.group_member.recordings import Recording
 from tests.oracle.group_member.situation import (
     CALLBACK_BEGINS,
@@ -88,8 +88,6 @@ def test_a_difference_is_found_where_it_is(golden: Mapping[str, Recording]) -> N
 @pytest.mark.parametrize("scripts", sizes(500, 10_000, within_minutes=30))
 def test_drawn_scripts_do_not_differ(scripts: int) -> None:
     drawn = map(draw, range(KEPT, KEPT + scripts))
-    try:
+    with needed():
         differing = [str(found) for one in ask(drawn) if (found := difference_of(*one))]
-    except OracleUnavailable as problem:
-        pytest.skip(str(problem))
     assert differing == []

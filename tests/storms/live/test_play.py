@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import pytest
 
 from groupstorm.clients.brokers import emulated
-from groupstorm.clients.brokers.contract import BrokerUnavailable, OnCoordinatorEvents, RunningBroker
+from groupstorm.clients.brokers.contract import OnCoordinatorEvents, RunningBroker
 from groupstorm.clients.brokers.jars import kafka_jars
 from groupstorm.clients.brokers.jvm import jvm
 from groupstorm.figures import Figures
@@ -22,6 +22,7 @@ from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events.group_states import GroupState
 from groupstorm.trace.schema import Source
+from tests.needs import needed
 from tests.soaking import in_soak
 from tests.storms.storms_in_memory import START, MemorySink
 from tests.storms.storms_in_memory import scenario as scenario_of
@@ -298,10 +299,8 @@ def test_members_of_the_consumer_protocol_play_against_kafka(variant: str, epoch
 
 def kafka() -> OpenBroker:
     """Kafka in a JVM. Skips the test without it."""
-    try:
+    with needed():
         _ = kafka_jars()
-    except BrokerUnavailable as missing:
-        pytest.skip(str(missing))
 
     def real(options: Mapping[str, str], _: OnCoordinatorEvents) -> Any:
         return jvm(options)

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from groupstorm.clients.brokers import EMULATOR, JVM, BrokerKind
-from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.brokers.jars import kafka_jars
 from groupstorm.figures import Figures
 from groupstorm.problems import ExitCode, InputError
@@ -23,6 +22,7 @@ from groupstorm.storms.runs.run_folder import real_time_options
 from groupstorm.storms.scenario.files import ResolvedScenario, parse
 from groupstorm.trace.reader import read_rows
 from tests.command import groupstorm
+from tests.needs import needed
 from tests.soaking import in_soak
 from tests.storms.live.test_play import CONSUMER
 
@@ -65,10 +65,8 @@ PYTHON_LIBRARIES = sorted(name for name, one in LIBRARIES.items() if one.module 
 
 def scenario(name: str, variant: str = "eager", text: str = SCENARIO, **settings: Any) -> ResolvedScenario:
     one = library(name)
-    try:
+    with needed(InputError):
         one.check_installed()
-    except InputError as missing:
-        pytest.skip(str(missing))
     return parse(text, "yaml", "test").resolve(variant, 0, {"client_profile": [one.profile], **settings})
 
 
@@ -116,10 +114,8 @@ def test_unmodified_consumers_play_a_scenario(name: str, tmp_path: Path) -> None
 )
 def test_unmodified_consumers_play_as_a_consumer_group(name: str, on: str, tmp_path: Path) -> None:
     if on == JVM:
-        try:
+        with needed():
             _ = kafka_jars()
-        except BrokerUnavailable as missing:
-            pytest.skip(str(missing))
     resolved = scenario(name, text=CONSUMER_SCENARIO, **CONSUMER)
     figures = played(resolved, name, tmp_path / "run", on)
     assert set((figures.invariants or {}).values()) == {"held"}
@@ -234,10 +230,8 @@ OTHERS = sorted({*product(("eager", "static"), LIBRARIES)} - {("eager", "aiokafk
 @pytest.mark.slow
 @pytest.mark.parametrize(("variant", "name"), [("eager", "aiokafka"), ("static", "java"), *in_soak(*OTHERS)])
 def test_unmodified_consumers_play_a_scenario_on_kafka(variant: str, name: str, tmp_path: Path) -> None:
-    try:
+    with needed():
         _ = kafka_jars()
-    except BrokerUnavailable as missing:
-        pytest.skip(str(missing))
     figures = played(scenario(name, variant), name, tmp_path / "run", JVM)
     assert set((figures.invariants or {}).values()) == {"held"}
     # one more if the others have joined again before the restarted member is back

@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from groupstorm.assignors.streams.leader import Rebalance, StreamsAssignment
-from groupstorm.assignors.userdata.streams import AssignmentInfo, AssignorError, StreamsTask
+from groupstorm.assignors.userdata.streams import AssignmentInfo, AssignorError, TaskId
 from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.streams.application import (
     ALL_RUN,
@@ -50,7 +50,7 @@ def test_a_task_that_runs_twice_is_found() -> None:
 
 def test_a_standby_beside_its_active_task_is_found() -> None:
     ours, base = checks()
-    task = StreamsTask(0, 3)
+    task = TaskId("", 0, 3)
     apart = AssignmentInfo(11, 11, standby={task: ()})
     ours.assigned(placed(a1=AssignmentInfo(11, 11, active=[task]), b=apart))
     assert base.verdicts[APART] == "held"

@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import pytest
 
+from tests.needs import needed
+
 pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
 
-from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.testing import Broker
 from groupstorm.testing.chosen import chosen_broker
 from groupstorm.testing.ledger import Kind, Ledger, Report
@@ -34,10 +35,8 @@ async def broker(request: pytest.FixtureRequest, shared: SharedBrokers) -> Async
     settings = {"group.initial.rebalance.delay.ms": 0}
     arguments = {"topics": {"orders": 2}, "settings": settings}
     chosen = chosen_broker(request.param, arguments, shared=shared)
-    try:
+    with needed():
         await chosen.__aenter__()
-    except BrokerUnavailable as missing:
-        pytest.skip(str(missing))
     try:
         yield chosen
     finally:

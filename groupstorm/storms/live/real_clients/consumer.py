@@ -8,7 +8,7 @@ from typing import Any, Protocol
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.live.clock import RealClock, Spawn
 from groupstorm.storms.live.real_clients import observations
-from groupstorm.storms.live.real_clients.forwarder import Forwarder
+from groupstorm.storms.live.real_clients.forwarder import MemberForwarder
 from groupstorm.storms.live.real_clients.processes import Report, WorkerPool, WorkerProcess
 
 
@@ -17,7 +17,7 @@ class ClientHost(Protocol):
 
     clock: RealClock
     spawn: Spawn
-    forwarder: Forwarder
+    forwarder: MemberForwarder
     pool: WorkerPool
 
     def time_us(self, monotonic_ns: int) -> int: ...
@@ -41,7 +41,7 @@ class Owned:
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]:
-        return tuple(sorted(parse_partition(name) for name in self.names))
+        return tuple(sorted(map(TopicPartition.parse, self.names)))
 
 
 class ClientConsumer:
@@ -208,8 +208,3 @@ class ClientPauses:
     def busy_ended(self, time_us: int) -> observations.Observation:
         self.lasts = False
         return observations.Resumed(time_us, self._consumer.name)
-
-
-def parse_partition(name: str) -> TopicPartition:
-    topic, _, number = name.rpartition("-")
-    return TopicPartition(topic, int(number))

@@ -22,7 +22,7 @@ from groupstorm.clients.wire.security import PLAINTEXT
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.storms.live.clock import Spawn
 from groupstorm.storms.live.real_clients import workers
-from groupstorm.storms.live.real_clients.forwarder import Forwarder
+from groupstorm.storms.live.real_clients.forwarder import MemberForwarder
 from groupstorm.storms.live.real_clients.libraries import JAVA, Library, java_command, order
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.world.member_settings import consumer_config
@@ -208,7 +208,7 @@ _WARM_UP_TIMEOUT_S = 180.0
 class Parts(NamedTuple):
     """The parts of a run with real clients beside its broker. ``bootstrap``: the forwarder's address."""
 
-    forwarder: Forwarder
+    forwarder: MemberForwarder
     pool: WorkerPool
     producer: WorkerProcess
     bootstrap: str
@@ -230,15 +230,15 @@ async def client_parts(
         raise InputError(f"--with {library.name}: the clients speak plain text: leave out --client-config")
     members = scenario.settings.integer("members")
     per_process = -(-members // PROCESSES_MAX)
-    forwarder = Forwarder(broker.bootstrap)
+    forwarder = MemberForwarder(broker.bootstrap)
     name = f"the {library.name} worker"
     pool = WorkerPool(name, worker_command(library), per_process, spawn)
     producer = WorkerProcess("the producer", python_command("producer", broker.address), spawn)
     try:
-        endpoints = await forwarder.start()
+        await forwarder.start()
         await producer.start()
         processes = await pool.prepare(_processes_needed(scenario))
-        parts = Parts(forwarder, pool, producer, ",".join(f"{one.host}:{one.port}" for one in endpoints))
+        parts = Parts(forwarder, pool, producer, ",".join(map(str, forwarder.bootstrap)))
         if not broker.prefix:
             orders = [_warm_up_order(library, scenario, topics, parts, n) for n in range(len(processes))]
             await asyncio.gather(*map(_warm_up, processes, orders))

@@ -44,7 +44,7 @@ final class OffsetRequests {
         }
         Context context = Requests.context(ApiKeys.OFFSET_COMMIT, step, step.version(9, 2, 10));
         return new Call("commit", request.memberId(), false,
-            coordinator -> Release.commitOffsets(coordinator, context, request));
+            coordinator -> coordinator.commitOffsets(context, request, Release.NO_CACHING));
     }
 
     /** As KafkaApis does, it looks the topic's id up. */

@@ -74,7 +74,7 @@ final class Requests {
         JoinGroupRequestData data = new JoinGroupRequest(request, (short) version).data();
         Context context = context(ApiKeys.JOIN_GROUP, step, version);
         return new Call("join", data.memberId(), false,
-            coordinator -> Release.joinGroup(coordinator, context, data));
+            coordinator -> coordinator.joinGroup(context, data, Release.NO_CACHING));
     }
 
     private List<JoinGroupRequestProtocol> protocols(Step step, String label) {
@@ -110,7 +110,7 @@ final class Requests {
             .setAssignments(assignments.of(step, label));
         Context context = context(ApiKeys.SYNC_GROUP, step, version);
         return new Call("sync", request.memberId(), false,
-            coordinator -> Release.syncGroup(coordinator, context, request));
+            coordinator -> coordinator.syncGroup(context, request, Release.NO_CACHING));
     }
 
     private Call heartbeat(Step step, String label) {

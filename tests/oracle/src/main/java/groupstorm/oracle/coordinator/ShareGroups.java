@@ -59,7 +59,8 @@ record ShareGroups(Clients clients, Names names, Printing printing) {
             groups.add(step.text("group", "g"));
         }
         Context context = Requests.context(ApiKeys.DELETE_GROUPS, step, 2);
-        return new Call("delete_groups", null, false, coordinator -> Release.deleteGroups(coordinator, context, groups)
+        return new Call("delete_groups", null, false, coordinator -> coordinator
+            .deleteGroups(context, groups, Release.NO_CACHING)
             .thenApply(results -> new DeleteGroupsResponseData().setResults(results)));
     }
 
