@@ -25,9 +25,9 @@ from groupstorm.assignors.streams.model import (
     StreamsClient,
     StreamsGroup,
     Task,
-    TaskId,
     TaskPartition,
 )
+from groupstorm.assignors.userdata.streams import TaskId
 
 _NOTHING = 1_000_000
 
