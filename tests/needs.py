@@ -1,4 +1,4 @@
-"""What tests need beside Python: brokers, programs of other languages, Kafka's own classes."""
+"""Skip tests that lack what they need beside Python: brokers, programs of other languages, Kafka's classes."""
 
 from __future__ import annotations
 

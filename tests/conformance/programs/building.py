@@ -80,7 +80,7 @@ def java_program(source: Path, name: str, version: str = KAFKA_VERSION) -> Java:
 
 
 def answers(source: Path, lines: Iterable[str]) -> list[str]:
-    """What a program of one file on Kafka's jars says to these lines. Raises ProgramUnavailable."""
+    """Return what a program of one file on Kafka's jars says to these lines. Raises ProgramUnavailable."""
     command = java_program(source, f"answers-{source.stem.lower()}").command(source.stem)
     asked = "".join(f"{line}\n" for line in lines)
     done = run_process(command, input=asked, capture_output=True, text=True, deadline_s=300, check=True)

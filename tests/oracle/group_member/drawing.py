@@ -103,11 +103,11 @@ class Script(ABC):
         """The answer to a heartbeat, without an error."""
 
     def more_usual(self) -> Draws[tuple[Step, ...]]:
-        """What happens to every member of this kind alone."""
+        """Steps that happen to every member of this kind alone."""
         return ()
 
     def more_rare(self) -> Draws[Step]:
-        """What happens to few members, of this kind alone."""
+        """Steps that happen to few members, of this kind alone."""
         return ()
 
     def draw_steps(self, begin: Sequence[Step]) -> list[Step]:
