@@ -1,4 +1,4 @@
-"""Skip tests that lack what they need beside Python: brokers, programs of other languages, Kafka's classes."""
+"""Skip tests that lack what they need beside Python: brokers, other languages' programs, Kafka's classes."""
 
 from __future__ import annotations
 
