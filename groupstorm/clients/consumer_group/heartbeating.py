@@ -82,6 +82,13 @@ class HeartbeatingMember(GroupMembership[Assigned], Generic[Assigned]):
         return self._timing.backs_off(now_ms)
 
     @property
+    def waits_for_poll(self) -> bool:
+        """Whether the next poll() brings the member further. It wakes the network thread, too, which else
+        sleeps until the next heartbeat even if there is an assignment to acknowledge."""
+        acknowledges = self.state is MemberState.ACKNOWLEDGING and not self._timing.in_flight
+        return (acknowledges and self.coordinator_known) or super().waits_for_poll
+
+    @property
     def heartbeat_interval_ms(self) -> int:
         """Between two heartbeats, as the broker told it; 0 before its first answer."""
         return self._timing.interval_ms

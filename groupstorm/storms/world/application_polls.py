@@ -73,7 +73,9 @@ class ApplicationPolls:
     def _poll(self, step: int) -> None:
         self._is_due = False
         process = self._process
-        if step == process.step and process.alive and self._clock.now_us < (next_us := self.next_us()):
+        if step != process.step:
+            self.nudge()  # it was due for what is over
+        elif process.alive and self._clock.now_us < (next_us := self.next_us()):
             self._is_due = True
             self._poll_at(next_us, self._poll, step)
         else:
