@@ -152,7 +152,6 @@ COMPILED = (
     "storms/world/trace_buffer",
     "trace/kept_trace",
     "trace/parquet",
-    "trace/rows",
     "trace/writer",
     "turns",
 )

@@ -16,7 +16,7 @@ from groupstorm.clients.error_tables import RejoinCause
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import ASSIGNED, CallbackKind, Operation, RunCallback
-from groupstorm.coordinator import offset_requests, offset_rules, simulated
+from groupstorm.coordinator import offset_requests, offset_rules
 from groupstorm.coordinator.classic import changes, rebalances, sessions, states
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.errors import NO_ERROR, Error
@@ -303,7 +303,6 @@ def strangers_may_heartbeat(patch: Patch) -> None:
         return NO_ERROR if error is Error.UNKNOWN_MEMBER_ID else error
 
     patch.setattr(sessions, "heartbeat", never_unknown)
-    patch.setattr(simulated, "heartbeat", never_unknown)
 
 
 def a_round_does_not_wait(patch: Patch) -> None:
