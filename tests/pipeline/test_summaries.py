@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from groupstorm.pipeline.analysis import Engine, all_or_none, analyze
-from groupstorm.pipeline.results import TABLES, Handover, Request
+from groupstorm.pipeline.results import TABLES, Handover, Request, Round
+from groupstorm.pipeline.summaries import Summary
 from groupstorm.pipeline.trace_fold import read_groups
 from groupstorm.trace.reader import read_entries
 from tests.figures.synthetic_rows import TracedRow
@@ -153,6 +154,17 @@ def test_rounds_are_summed_up_by_cause_the_most_frequent_first(tmp_path: Path) -
         ("left", 1, 1, 1 * S, 1 * S),
         ("session-expired", 1, 0, None, None),
     ]
+
+
+def test_of_the_rounds_of_a_cause_the_one_with_the_most_members_counts() -> None:
+    """A round that was never joined has no number of members."""
+    summary = Summary()
+    times = None, None, None
+    summary.add(
+        Round(number, 0, 0, "left", number, None, None, None, members, *times)
+        for number, members in enumerate((3, None, 5, 2))
+    )
+    assert summary.rounds_by_cause() == [("left", 4, 0, 5, None, None)]
 
 
 def test_new_tables_replace_old_ones_all_or_none(tmp_path: Path) -> None:
