@@ -35,22 +35,20 @@ class TableFiles:
     """
 
     def __init__(self, folder: Path | None, number: int) -> None:
-        self._folder = folder
         self.are_written = folder is not None
-        self._name = f"part-{number:05}.parquet"
+        self._files = {name: folder / name / f"part-{number:05}.parquet" for name in TABLES} if folder else {}
         self._writers: dict[str, ParquetWriter] = {}
         self._waiting: dict[str, list[pyarrow.Table]] = {name: [] for name in TABLES}
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
-        if self._folder is None:
+        if not self.are_written:
             return self
         import_pyarrow()
         from pyarrow.parquet import ParquetWriter
 
         with ExitStack() as opened:
-            for name in TABLES:
-                file = self._folder / name / self._name
+            for name, file in self._files.items():
                 with writing(file):
                     file.parent.mkdir(exist_ok=True)
                     writer = ParquetWriter(file, arrow_table(name, [], _NO_KEYS).schema, compression="zstd")
@@ -68,7 +66,7 @@ class TableFiles:
 
     def add(self, table: str, keys: Mapping[str, str], rows: list[TableRow]) -> None:
         """Take rows of a table; ``keys``: their run and group."""
-        if self._folder is None:
+        if not self.are_written:
             return
         waiting = self._waiting[table]
         waiting.append(arrow_table(table, rows, keys))
@@ -79,7 +77,7 @@ class TableFiles:
         pyarrow = import_pyarrow()
         waiting = self._waiting[table]
         if waiting:
-            with writing(self._folder / table / self._name if self._folder else table):
+            with writing(self._files[table]):
                 self._writers[table].write_table(pyarrow.concat_tables(waiting))
             waiting.clear()
 
