@@ -109,6 +109,7 @@ class ApplicationPolls:
             self._follow(self._watch)
 
     def _follow(self, watch: int) -> None:
+        """Find the poll() that comes too late: look again when the next one that may is known."""
         if watch != self._watch or not self._process.alive:
             return
         now_us, loop = self._clock.now_us, self._loop
@@ -123,12 +124,18 @@ class ApplicationPolls:
             self._clock.at(max(again_us, next_us), self._follow, watch)
 
     def _too_late(self, watch: int) -> None:
+        """No poll() came in time. A process that stands still finds that out when it goes on, unless its
+        application polls at that instant."""
         if watch != self._watch or not self._process.alive:
             return
-        if self._clock.now_us < self._pauses.paused_until_us:
-            self._clock.at(self._pauses.paused_until_us, self._follow, watch)
+        now_us, loop = self._clock.now_us, self._loop
+        if now_us < self._pauses.paused_until_us:
+            self._clock.at(self._pauses.paused_until_us, self._too_late, watch)
             return
-        self._clock.at(self._loop.poll_after_us(self._clock.now_us), self._follow, watch)
+        if loop.last_poll_us(now_us) == now_us:
+            self._follow(watch)
+            return
+        self._clock.at(loop.poll_after_us(now_us), self._follow, watch)
         self._leave()
 
     def interrupted_for(self, duration_us: int) -> None:
@@ -145,7 +152,8 @@ class ApplicationPolls:
             self._leave()
 
     def _leave(self) -> None:
-        """max.poll.interval.ms has passed: the heartbeat thread, if it runs, leaves the group."""
+        """max.poll.interval.ms has passed: the heartbeat thread, if it runs, leaves the group; that of a
+        static member falls silent."""
         process, membership = self._process, self._membership
         if not process.alive or not membership.heartbeating:
             return
