@@ -32,8 +32,8 @@ Intercept = Callable[[int, Peer, bytes], bool]
 GRACE_S = 1.0
 #: The longest interval between two searches for idle connections.
 SWEEP_S = 10.0
-#: The shortest wait of a timer. Timers come behind requests that have arrived (storms.world.instants). uvloop
-#: would call a shorter timer first.
+#: The shortest wait of a timer. Timers come behind requests that have arrived (`storms.world.clock.Kind`).
+#: uvloop would call a shorter timer first.
 TICK_S = 0.001
 #: The most clients that wait to be accepted.
 BACKLOG = 4096

@@ -110,8 +110,6 @@ def _moved(figures: Figures) -> str:
         return moved
     if figures.moves_wasted > 0:
         return f"{moved}, {figures.moves_wasted:,} of them needlessly"
-    if figures.moves_wasted < 0:
-        return f"{moved}, {-figures.moves_wasted:,} fewer than balance would have taken"
     return f"{moved}, as few as a balanced group can do with"
 
 

@@ -54,7 +54,7 @@ class Partition:
     owners: list[Owner] = field(default_factory=list)  # in the order in which they were assigned
     processing: int = 0
     gap_from_us: int | None = None
-    #: The same, whatever part of it counts.
+    #: When the gap began, even if it counts only from `gap_from_us` on.
     gap_since_us: int = 0
     gap_member: str | None = None
     gap_callback_us: int = 0

@@ -32,7 +32,7 @@ Topics = frozenset[str]
 class SettledPoint(NamedTuple):
     """The group has settled: ``live`` members with their subscriptions (None: not known).
 
-    ``changes`` happened since the last point; ``rounds`` is the sum, over them, of the generations
+    ``changes`` happened since the last point; ``rounds`` is the sum, over these changes, of the generations
     that came after each.
     """
 
@@ -55,13 +55,14 @@ class Settling:
         self._state = ""
         self._generation = -1
         self._stables = 0
-        #: Why an instant is no settled point: it has been one since the group last changed, members have
-        #: asked to join again, or have not taken the assignment of the generation that they are in.
+        #: The group has settled since it last changed: there is one settled point in between.
         self.settled = False
-        #: Nobody owns a partition of a share group, so its members take nothing over.
-        self._is_shared = False
+        #: Members that have asked to join again, and those that have not taken their assignment of that
+        #: generation: the group has not settled while there are any.
         self.rejoining: set[str] = set()
         self.awaited: dict[str, int] = {}
+        #: Nobody owns a partition of a share group, so its members take nothing over.
+        self._is_shared = False
         #: Members of a consumer group that may not have taken yet what the coordinator gave them.
         self.given: dict[str, tuple[str, ...]] = {}
         self._running: dict[str, Topics] = {}

@@ -157,7 +157,7 @@ def choose(variants: Runs, defaults: Defaults, weights: Mapping[str, float] | No
 def recommendation(
     variants: Runs, defaults: Defaults, weights: Mapping[str, float] | None = None
 ) -> list[str]:
-    """A few sentences; none if there is no `Choice`."""
+    """Say in a few sentences what to take and what it costs; none if there is no `Choice`."""
     choice = choose(variants, defaults, weights)
     if choice is None:
         return []

@@ -98,7 +98,9 @@ class Advice:
 
 
 class Search:
-    """``runs``: the most that may be done. ``progress`` takes how many runs are done, and how many follow."""
+    """Tries changes of settings, alone and in pairs, for the one to advise.
+
+    ``runs``: the most that may be done. ``progress`` takes how many runs are done, and how many follow."""
 
     def __init__(
         self,

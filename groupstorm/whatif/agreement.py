@@ -64,7 +64,7 @@ class RoundSink:
         """Nothing is held back."""
 
     def lived(self) -> Figures:
-        """To be called once, at the end."""
+        """Return the figures of the recorded group; call it once, at the end."""
         return self._lived.figures(self._now_us)
 
 
@@ -132,7 +132,7 @@ class RoundLine(NamedTuple):
 
 
 class Agreement(NamedTuple):
-    """``not_compared``: what the trace does not know, in sentences."""
+    """Compares a recording with its replays. ``not_compared``: what the trace does not know, in sentences."""
 
     lines: tuple[Line, ...]
     rounds: tuple[RoundLine, ...]

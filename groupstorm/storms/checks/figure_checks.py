@@ -1,8 +1,7 @@
 """Un-owned time and records that are processed again, added up a second time beside the figures.
 
 The figures sum up single gaps; here the number of partitions without an owner is summed over time. From the
-first row on after which every partition has an owner, a partition is owned, or un-owned, or it does not
-exist, or the group does not.
+first `member_started` on a partition is owned, or un-owned, or it does not exist, or the group does not.
 
 The figures keep the ranges that were processed; here an owner that begins in front of the furthest position
 so far processes what lies between again. The sum is a lower bound where records were skipped, where a
@@ -182,7 +181,7 @@ class OwnedTime:
 
 
 class RepeatedRecords:
-    """Follows the owners. ``owners`` is shared with `OwnedTime`, which reads a row after this.
+    """Adds up what owners process again. ``owners`` is shared with `OwnedTime`, which reads a row after this.
     ``from_us``: the figures count from then on."""
 
     def __init__(self, verdicts: Verdicts, owners: Mapping[str, set[str]], from_us: int) -> None:

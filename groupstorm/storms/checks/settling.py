@@ -32,7 +32,7 @@ from groupstorm.trace.events.group_states import GroupState
 
 
 class Owner(Protocol):
-    """The work of a process."""
+    """Says which partitions a process works on."""
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]: ...

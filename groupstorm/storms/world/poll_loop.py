@@ -472,7 +472,7 @@ class PollLoop:
         return Batch(look_us, self._number, turn, left, records, self._order, self._curves)
 
     def sure_until_us(self, now_us: int) -> int:
-        """See `Sure`."""
+        """Return until when every look surely takes everything, as `Sure` has it."""
         if now_us >= self._last_change_us and self._times.slow is None:
             return self._sure(now_us, now_us).until_us
         taken_us = now_us

@@ -178,7 +178,7 @@ class VirtualProcess(ABC, Generic[Member]):
     # -- life ------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """The first poll()."""
+        """The application calls poll() for the first time."""
         config = self.config
         self.started = True
         max_age_us = self.client_clock.timer_us(config.metadata_max_age_ms)

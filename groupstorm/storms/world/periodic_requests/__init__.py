@@ -12,10 +12,10 @@ carries what the application had finished at its last poll() before it left. The
 counter from the seed, the process and the time at which it leaves, and stays below the interval, so that
 "which arrived last by time t" is a division and at most one draw.
 
-Only a member in ordinary circumstances rests. It has its partitions and positions, its group is Stable in its
-generation, no write and none of its requests is under way, its connection passes all, and its session
-outlasts the next heartbeat. Heartbeats that may be farther apart than the session are never computed. The
-coordinator lets the session go on meanwhile (``suspend_session``).
+Only a member in ordinary circumstances rests. Its group is Stable in its generation, no write of the group is
+under way, its connection passes all, and its session outlasts the next heartbeat; before commits rest, it
+has its partitions and their positions. Heartbeats that may be farther apart than the session are never
+computed. The coordinator lets the session go on meanwhile (``suspend_session``).
 
 Whatever may change an answer wakes the requests (`RestingMembers`): a write, a state of the group, topics.
 So does whatever concerns the member alone: its removal, the end of a series, another share of work, a look
