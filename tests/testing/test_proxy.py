@@ -77,6 +77,24 @@ def test_one_of_several_brokers_is_paused(two_brokers: EmulatedBroker) -> None:
             broker.pause(3)
 
 
+def test_a_paused_broker_gets_no_request() -> None:
+    """Not even one that it would carry out before its answer is held back."""
+    with (
+        groupstorm.broker({"orders": 2}, AT_ONCE) as cluster,
+        behind_a_proxy(cluster) as broker,
+        RawMember(broker) as member,
+        RawMember(broker) as other,
+    ):
+        member.join_alone([0, 1])
+        group = cluster.group(member.group)
+        broker.pause()
+        other.send_join()
+        assert other.is_silent()
+        assert group.state == "Stable"
+        broker.resume()
+        group.wait_reaches("PreparingRebalance")
+
+
 def test_a_broker_that_is_named_during_a_pause_of_all_is_paused(two_brokers: EmulatedBroker) -> None:
     """The bootstrap address is one broker's: the other is named by the first Metadata response."""
     first = two_brokers.bootstrap_servers.partition(",")[0]

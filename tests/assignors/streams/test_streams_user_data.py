@@ -75,6 +75,8 @@ def test_named_topologies_need_version_ten() -> None:
     for version in (6, 9):
         with pytest.raises(UserDataError, match="Named topologies"):
             encode_subscription_info(info._replace(version=version))
+        with pytest.raises(UserDataError, match="Named topologies"):
+            encode_assignment_info(ASSIGNED._replace(version=version, active=[TaskId("name", 0, 0)]))
 
 
 PARTS = [TopicPartition("in", 0), TopicPartition("other", 3)]
