@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from groupstorm.cli.printing import print_line, print_made, print_paragraph, width
 from groupstorm.explain.explanation import explain
-from groupstorm.figures.by_group import Window
+from groupstorm.figures.accumulator import Window
 from groupstorm.imports.times import instant
 from groupstorm.problems import InputError
 from groupstorm.report.inventory import require

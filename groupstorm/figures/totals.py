@@ -11,9 +11,8 @@ from typing import Any
 
 from groupstorm.figures.answer import answer
 from groupstorm.figures.table import Figures
-from groupstorm.history.gaps import Gaps
+from groupstorm.history.gaps import Gaps, percentile
 from groupstorm.history.group_sums import GroupSums
-from groupstorm.history.percentiles import percentile
 from groupstorm.history.record_model import NANO
 from groupstorm.history.shares import NO_SHARES, ShareTotals
 from groupstorm.history.tasks import NO_TASKS, TaskTotals

@@ -15,8 +15,7 @@ from itertools import count
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, cast
 
-from groupstorm.figures.accumulator import FiguresAccumulator
-from groupstorm.figures.by_group import Window
+from groupstorm.figures.accumulator import FiguresAccumulator, Window
 from groupstorm.history.figures_from import figures_from_us
 from groupstorm.history.gaps import ClosedGap
 from groupstorm.imports.timeline.members import name_before_uuid

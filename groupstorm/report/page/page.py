@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from groupstorm.figures import Figures
-from groupstorm.figures.by_group import WHOLE, Window
+from groupstorm.figures.accumulator import WHOLE, Window
 from groupstorm.problems import InputError
 from groupstorm.report.page import palette
 from groupstorm.report.page.content import (
