@@ -12,7 +12,7 @@ from groupstorm.history.figures_from import figures_from_us
 from groupstorm.history.gaps import OwnershipListener
 from groupstorm.history.group_sums import GroupSums
 from groupstorm.history.lag import LagCurve
-from groupstorm.history.record_model import NANO
+from groupstorm.history.records import NANO
 from groupstorm.history.row_rules import RowRules
 from groupstorm.history.unknown import OWNERSHIP
 from groupstorm.trace.rows import TracedEvent, TraceEntry, read_row

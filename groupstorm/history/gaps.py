@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
 from groupstorm.history.causes import Origin
-from groupstorm.history.record_model import Line
+from groupstorm.history.records import Line
 
 
 class Owner:
