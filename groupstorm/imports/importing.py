@@ -16,14 +16,13 @@ from groupstorm.garbage import few_collections
 from groupstorm.imports.clocks import Anchors, Offset, anchor_rank
 from groupstorm.imports.groups_command import DescribedGroups
 from groupstorm.imports.lines import HEAD_BYTES, SEGMENT_NAME, Log, open_files
-from groupstorm.imports.observation import POD, Observation, with_topic_names
 from groupstorm.imports.offsets_topic.segments import MAGIC, MAGIC_AT, OffsetsSegments
 from groupstorm.imports.offsets_topic.text import OffsetsDump
 from groupstorm.imports.output import SUMMARY, Imported, import_folder, write_summary
 from groupstorm.imports.parser import LogParser
 from groupstorm.imports.prefixes import Writer, find_prefix
 from groupstorm.imports.provenance import Rows, Why, with_memberless_times
-from groupstorm.imports.source import LogSource
+from groupstorm.imports.source import POD, LogSource, Observation, with_topic_names
 from groupstorm.imports.spill import SpillingSorter
 from groupstorm.imports.timeline.group import ADD_ASSIGNMENTS, NO_PARTITIONS, GroupRecord, GroupSummary
 from groupstorm.imports.timeline.groups import OWN_MEMBER_ID, GroupTimeline, ObservationsByGroup

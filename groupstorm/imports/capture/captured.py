@@ -23,11 +23,10 @@ from groupstorm.clients.wire.positions import Position
 from groupstorm.coordinator.errors import Error
 from groupstorm.imports.groups_command import DESCRIBED, LOG_ENDS
 from groupstorm.imports.lines import Log
-from groupstorm.imports.observation import Observation, topics_in
 from groupstorm.imports.offsets_topic.meaning import CURRENT, RecordObserver, assigned_partitions
 from groupstorm.imports.offsets_topic.segments import UnreadableBatch, announced, take_batch
 from groupstorm.imports.prefixes import Writer
-from groupstorm.imports.source import LogSource
+from groupstorm.imports.source import LogSource, Observation, topics_in
 from groupstorm.imports.spill import SpillingSorter
 from groupstorm.javahash import signed, string_hash
 from groupstorm.problems import InputError

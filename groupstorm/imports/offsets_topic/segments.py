@@ -11,10 +11,9 @@ from typing import IO, ClassVar, Final
 from groupstorm.broker.log.batches import HEADER_BYTES, LENGTH_END, Batch, parse_stored
 from groupstorm.broker.log.records import NoLibraryError, keyed_records, unpack
 from groupstorm.imports.lines import Log
-from groupstorm.imports.observation import Observation
 from groupstorm.imports.offsets_topic.meaning import RecordObserver
 from groupstorm.imports.offsets_topic.schemas import WrittenRecord, read_key, read_value
-from groupstorm.imports.source import LogSource
+from groupstorm.imports.source import LogSource, Observation
 from groupstorm.problems import InputError
 from groupstorm.protocol.codec import CodecError
 
