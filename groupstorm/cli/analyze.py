@@ -15,7 +15,7 @@ from groupstorm.cli.printing import (
     print_paragraph,
     shape,
 )
-from groupstorm.figures.by_group import Window
+from groupstorm.figures.accumulator import Window
 from groupstorm.pipeline.analysis import Engine
 from groupstorm.pipeline.analysis import analyze as analyze_traces
 from groupstorm.pipeline.read import find_traces

@@ -55,7 +55,7 @@ from groupstorm.storms.runs.several import (
     weights_of,
 )
 from groupstorm.storms.scenario.files import ResolvedScenario, load
-from groupstorm.verdicts.agreement import Judged, agreement_answer, judge
+from groupstorm.verdicts.comparison import Judged, agreement_answer, judge
 
 if TYPE_CHECKING:
     from groupstorm.clients.brokers import BrokerKind

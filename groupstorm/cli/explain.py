@@ -16,7 +16,7 @@ from groupstorm.explain.explanation import explain as explain_trace
 from groupstorm.explain.findings import Culprit, Finding, culprits, pattern_of, quoted
 from groupstorm.explain.history import History
 from groupstorm.explain.work import Uneven
-from groupstorm.figures.by_group import Window
+from groupstorm.figures.accumulator import Window
 from groupstorm.history.rebalances import REPLACED, Absence, Rebalance, Row
 from groupstorm.imports.lines import lines_at
 from groupstorm.report.grid import Grid

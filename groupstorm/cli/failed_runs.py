@@ -16,7 +16,7 @@ from groupstorm.assignors.promises import BUILT_IN
 from groupstorm.cli.printing import command_line, print_lines_aside, print_paragraph
 from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.figures import Figures
-from groupstorm.figures.unsettled import (
+from groupstorm.figures.table import (
     CONSEQUENCES,
     SETTLED_LATE,
     finding,
@@ -48,7 +48,7 @@ from groupstorm.storms.scenario.settings import Settings
 from groupstorm.verdicts.requirements import Requirement, parse
 from groupstorm.wording import at_most, listed, rate, seconds
 
-#: The kind of the finding that less is processed than arrives; `figures.unsettled` has the other kinds.
+#: The kind of the finding that less is processed than arrives; `figures.table` has the other kinds.
 OVERLOAD: Final = "overload"
 
 #: So many runs a search for remedies may take at least, and for one of several causes: a value needs three.

@@ -14,7 +14,7 @@ from groupstorm.cli.printing import (
     print_paragraphs,
     print_progress,
 )
-from groupstorm.figures.by_group import Window
+from groupstorm.figures.accumulator import Window
 from groupstorm.pipeline.analysis import weight
 from groupstorm.problems import InputError
 from groupstorm.report.page.content import RunView

@@ -6,10 +6,9 @@ from itertools import chain
 from pathlib import Path
 
 from groupstorm.cli.printing import print_line
-from groupstorm.figures.by_group import Window
+from groupstorm.figures.accumulator import Window
 from groupstorm.problems import InputError
-from groupstorm.report.inventory import names_by_group, require
-from groupstorm.report.story import Selection, story
+from groupstorm.report.story import Selection, names_by_group, require, story
 from groupstorm.trace.reader import read_rows
 from groupstorm.units import window_us
 

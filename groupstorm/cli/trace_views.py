@@ -12,14 +12,14 @@ from typing import Final, NamedTuple
 
 from groupstorm.cli.printing import print_line, print_made, print_paragraph, width
 from groupstorm.explain.explanation import explain
-from groupstorm.figures.by_group import Window
+from groupstorm.figures.accumulator import Window
 from groupstorm.imports.times import instant
 from groupstorm.problems import InputError
-from groupstorm.report.inventory import require
 from groupstorm.report.lanes.otlp import Exporter, check_installed, destination
 from groupstorm.report.lanes.perfetto import write_perfetto
 from groupstorm.report.lanes.picture import Line, Recording, picture
 from groupstorm.report.lanes.spans import Joins, spans
+from groupstorm.report.story import require
 from groupstorm.wording import counted
 
 _PLAIN: Final = "\x1b[0m"

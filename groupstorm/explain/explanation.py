@@ -13,11 +13,9 @@ from groupstorm.explain.findings import Finding, find
 from groupstorm.explain.history import History
 from groupstorm.explain.patterns.table import PATTERNS
 from groupstorm.explain.recorder import Recorder
-from groupstorm.figures.accumulator import FiguresAccumulator
-from groupstorm.figures.by_group import WHOLE, Window
+from groupstorm.figures.accumulator import WHOLE, FiguresAccumulator, Window
 from groupstorm.history.figures_from import figures_from_us
-from groupstorm.history.gaps import ClosedGap, Handler
-from groupstorm.history.percentiles import nearest_rank
+from groupstorm.history.gaps import ClosedGap, Handler, nearest_rank
 from groupstorm.history.reasons import GapReasons, Reason, Reasons
 from groupstorm.history.rebalances import Absence, Rebalance, Row
 from groupstorm.imports.output import writers_of_logs

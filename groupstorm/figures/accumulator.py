@@ -1,9 +1,9 @@
-"""One pass over the rows of one group: every row goes to the rules that read it, which make the figures."""
+"""One pass over the rows of a group, or of all groups of a trace: each row goes to the rules that read it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from groupstorm.figures.table import Figures
 from groupstorm.figures.totals import Totals, totals_of
@@ -12,7 +12,7 @@ from groupstorm.history.figures_from import figures_from_us
 from groupstorm.history.gaps import OwnershipListener
 from groupstorm.history.group_sums import GroupSums
 from groupstorm.history.lag import LagCurve
-from groupstorm.history.record_model import NANO
+from groupstorm.history.records import NANO
 from groupstorm.history.row_rules import RowRules
 from groupstorm.history.unknown import OWNERSHIP
 from groupstorm.trace.rows import TracedEvent, TraceEntry, read_row
@@ -164,3 +164,41 @@ class FiguresAccumulator:
         if self._first_us is not None:
             self._first_us = max(self._first_us, from_us)
         self._sums.begin_window(from_us)
+
+
+class Window(NamedTuple):
+    """A part of a trace: figures count from ``from_us`` on; later than ``to_us`` is no row (None: all)."""
+
+    from_us: int = 0
+    to_us: int | None = None
+
+    def holds(self, time_us: int) -> bool:
+        """Whether a row of that time is read: earlier rows are, too, for who owned what until then."""
+        return self.to_us is None or time_us <= self.to_us
+
+    def end(self, last_us: int) -> int:
+        """Where a trace ends whose last row has the time ``last_us``."""
+        return last_us if self.to_us is None else min(last_us, self.to_us)
+
+
+WHOLE = Window()
+
+
+def figures_by_group(rows: Iterable[Mapping[str, Any]], window: Window = WHOLE) -> dict[str, Figures]:
+    """The figures of every group in a trace, by group id in the order of its appearance.
+
+    ``rows``: as `groupstorm.trace.reader.read_rows` gives them. A group ends when the trace ends.
+    """
+    groups: dict[str, FiguresAccumulator] = {}
+    last_us = 0
+    for row in rows:
+        last_us, group = row["time_us"], row["group"]
+        entry = read_row(row)
+        if window.holds(last_us):
+            accumulator = groups.get(group)
+            if accumulator is None:
+                accumulator = groups[group] = FiguresAccumulator(window.from_us)
+            if entry is not None:
+                accumulator.add(*entry)
+    end_us = window.end(last_us)
+    return {group: one.figures(end_us) for group, one in groups.items()}

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from groupstorm.figures.table import Figures
-from groupstorm.figures.unsettled import HELD, finding, lag_growth, overload_sentence, verdict_on
+from groupstorm.figures.table import HELD, Figures, finding, lag_growth, overload_sentence, verdict_on
 from groupstorm.wording import counted, dollars, seconds, size
 
 

@@ -11,10 +11,9 @@ from typing import Any
 
 from groupstorm.figures.answer import answer
 from groupstorm.figures.table import Figures
-from groupstorm.history.gaps import Gaps
+from groupstorm.history.gaps import Gaps, percentile
 from groupstorm.history.group_sums import GroupSums
-from groupstorm.history.percentiles import percentile
-from groupstorm.history.record_model import NANO
+from groupstorm.history.records import NANO
 from groupstorm.history.shares import NO_SHARES, ShareTotals
 from groupstorm.history.tasks import NO_TASKS, TaskTotals
 from groupstorm.history.unknown import ABSENCES, DEATHS, NEEDED_BY, OWNERSHIP, REBALANCES, STABILITY

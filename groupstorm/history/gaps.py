@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
 from groupstorm.history.causes import Origin
-from groupstorm.history.percentiles import percentile
-from groupstorm.history.record_model import Line
+from groupstorm.history.records import Line
 
 
 class Owner:
@@ -155,3 +154,15 @@ class GapSums:
         p50, p95, p99 = [percentile(gaps, percent) for percent in (50, 95, 99)]
         worst = min(names, default="")
         return Gaps(sum(gaps), longest, p50, p95, p99, worst, self._deploy_us, self._crash_us)
+
+
+def percentile(ascending: list[int], percent: int) -> int:
+    """The smallest value that at least ``percent`` of 100 values do not exceed (nearest rank); 0 of none."""
+    if not ascending:
+        return 0
+    return ascending[nearest_rank(len(ascending), percent) - 1]
+
+
+def nearest_rank(count: int, percent: int) -> int:
+    """The place, from 1, of a percentile among ``count`` ascending values."""
+    return max(1, -(-count * percent // 100))

@@ -6,7 +6,7 @@ nobody gets further, shrinks by what an owner processes beyond that, and is zero
 up. All values are integers, in billionths of a record at whole microseconds; where two lines cross between
 two microseconds, the curve bends at both of them, so that its values at whole microseconds are exact.
 
-The age of the oldest record that waits (`staleness`) follows from the same positions and is kept with them.
+The age of the oldest record that waits (`frontier`) follows from the same positions and is kept with them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from heapq import heappop, heappush
 
 from groupstorm.history.frontier import Frontier
-from groupstorm.history.record_model import NANO, Line
+from groupstorm.history.records import NANO, Line
 
 
 class LagCurve:

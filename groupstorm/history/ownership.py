@@ -8,8 +8,7 @@ from typing import Final
 from groupstorm.history.causes import Origin
 from groupstorm.history.gaps import ClosedGap, Gaps, GapSums, Owner, OwnershipListener, Partition
 from groupstorm.history.lag import LagCurve
-from groupstorm.history.record_model import Line, RecordModel
-from groupstorm.history.records import RecordSums
+from groupstorm.history.records import Line, RecordModel, RecordSums
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
 _OTHER: Final = Origin.OTHER

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
+from groupstorm.history.coordinator_view import Handover, Handovers
 from groupstorm.history.figures_from import figures_from_us
 from groupstorm.history.gaps import ClosedGap, Handler
-from groupstorm.history.handovers import Handover, Handovers
 from groupstorm.history.protocols import NO_TASK_RUN, Migration, MigrationWatch, TaskRun, TaskRunWatch
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events

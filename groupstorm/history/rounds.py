@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from groupstorm.history.record_model import NANO
+from groupstorm.history.records import NANO
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import GroupState
 from groupstorm.trace.rows import TracedEvent

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from groupstorm.history.coordinator_view import CoordinatorView
 from groupstorm.history.gaps import Partition
-from groupstorm.history.record_model import RecordModel
+from groupstorm.history.records import RecordModel
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import share as share_events

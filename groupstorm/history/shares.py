@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from groupstorm.history.gaps import Handler
 from groupstorm.history.ownership import Ownership
-from groupstorm.history.record_model import Line
+from groupstorm.history.records import Line
 from groupstorm.trace.events import share as events
 
 _SECOND_US = 1_000_000

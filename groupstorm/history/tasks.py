@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from groupstorm.history.percentiles import percentile
+from groupstorm.history.gaps import percentile
 from groupstorm.trace.events import imported as imported_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.events import streams as events

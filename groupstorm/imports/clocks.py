@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from groupstorm.imports.observation import TIME_RULE, Observation
 from groupstorm.imports.prefixes import Writer
-from groupstorm.imports.source import LogSource
+from groupstorm.imports.source import TIME_RULE, LogSource, Observation
 from groupstorm.imports.timeline.members import name_before_uuid
 
 QUARTER_US: Final = 15 * 60 * 1_000_000

@@ -14,9 +14,8 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.imports.envelopes import FrontReader
 from groupstorm.imports.lines import Log
-from groupstorm.imports.observation import Observation
 from groupstorm.imports.prefixes import Writer, find_prefix
-from groupstorm.imports.source import LogSource
+from groupstorm.imports.source import LogSource, Observation
 from groupstorm.imports.times import Instant, date_of, instant
 from groupstorm.problems import InputError
 

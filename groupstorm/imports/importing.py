@@ -16,14 +16,13 @@ from groupstorm.garbage import few_collections
 from groupstorm.imports.clocks import Anchors, Offset, anchor_rank
 from groupstorm.imports.groups_command import DescribedGroups
 from groupstorm.imports.lines import HEAD_BYTES, SEGMENT_NAME, Log, open_files
-from groupstorm.imports.observation import POD, Observation, with_topic_names
-from groupstorm.imports.offsets_topic.segments import OffsetsSegments
+from groupstorm.imports.offsets_topic.segments import MAGIC, MAGIC_AT, OffsetsSegments
 from groupstorm.imports.offsets_topic.text import OffsetsDump
 from groupstorm.imports.output import SUMMARY, Imported, import_folder, write_summary
 from groupstorm.imports.parser import LogParser
 from groupstorm.imports.prefixes import Writer, find_prefix
 from groupstorm.imports.provenance import Rows, Why, with_memberless_times
-from groupstorm.imports.source import LogSource
+from groupstorm.imports.source import POD, LogSource, Observation, with_topic_names
 from groupstorm.imports.spill import SpillingSorter
 from groupstorm.imports.timeline.group import ADD_ASSIGNMENTS, NO_PARTITIONS, GroupRecord, GroupSummary
 from groupstorm.imports.timeline.groups import OWN_MEMBER_ID, GroupTimeline, ObservationsByGroup
@@ -267,11 +266,6 @@ def _describe(record: GroupRecord, rows: Rows, began_us: int, origin: str) -> No
         rows.add(first_us, record.first_order, Source.WORLD, missing, Why(missing=True), -8)
 
 
-#: Where a record batch has its magic number, and which one it has since Kafka 0.11.
-_MAGIC_AT: Final = 16
-_MAGIC: Final = 2
-
-
 class SourceKind(StrEnum):
     """The way in which a source is read."""
 
@@ -314,7 +308,7 @@ def kinds_of(log: Log) -> tuple[SourceKind, ...]:
 
 def _is_batch(head: bytes) -> bool:
     """Whether a file of another name begins with a record batch: its offset has no more than 48 bits."""
-    return len(head) > _MAGIC_AT and head[:2] == b"\0\0" and head[_MAGIC_AT] == _MAGIC
+    return len(head) > MAGIC_AT and head[:2] == b"\0\0" and head[MAGIC_AT] == MAGIC
 
 
 def _head(log: Log) -> bytes:

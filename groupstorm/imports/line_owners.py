@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from groupstorm.imports.observation import POD, Observation
 from groupstorm.imports.prefixes import Prefix, Writer
+from groupstorm.imports.source import POD, Observation
 from groupstorm.imports.templates.catalogues import (
     APPEND_REFUSED,
     BROKER_CONFIG,

@@ -27,9 +27,8 @@ from groupstorm.imports.envelopes import (
 )
 from groupstorm.imports.line_owners import LineOwners
 from groupstorm.imports.lines import HEAD_BYTES, INDENTED, Log, LogFile
-from groupstorm.imports.observation import Observation
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
-from groupstorm.imports.source import LogSource
+from groupstorm.imports.source import LogSource, Observation
 from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, CATALOGUES, Catalogue, Found
 from groupstorm.imports.times import Instant, instant, sights
 

@@ -11,7 +11,7 @@ from operator import itemgetter
 from types import NoneType
 from typing import Any, Final, NamedTuple
 
-from groupstorm.imports.observation import TIME_RULE, Observation
+from groupstorm.imports.source import TIME_RULE, Observation
 from groupstorm.imports.spill import SpillingSorter
 from groupstorm.trace.events import imported
 from groupstorm.trace.events.group_states import GroupState

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from groupstorm.figures import Figures
-from groupstorm.figures.by_group import WHOLE
+from groupstorm.figures.accumulator import WHOLE
 from groupstorm.pipeline.results import (
     TABLES,
     Analysis,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
-from groupstorm.figures.by_group import WHOLE, Window
+from groupstorm.figures.accumulator import WHOLE, Window
 from groupstorm.pipeline.group_tables import GroupFold
 from groupstorm.pipeline.results import TABLES, Key, TableRow, figures_schema
 from groupstorm.problems import InputError

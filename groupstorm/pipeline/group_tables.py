@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 from groupstorm.figures import Figures, FiguresAccumulator
-from groupstorm.figures.by_group import Window
+from groupstorm.figures.accumulator import Window
 from groupstorm.history.gaps import ClosedGap, Handler
 from groupstorm.pipeline.results import (
     ABSENCES,

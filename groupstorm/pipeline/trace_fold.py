@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from groupstorm.figures import Figures
-from groupstorm.figures.by_group import WHOLE, Window
+from groupstorm.figures.accumulator import WHOLE, Window
 from groupstorm.garbage import few_collections
 from groupstorm.pipeline.group_tables import GroupFold, GroupTables
 from groupstorm.pipeline.results import TABLES, EngineResult, Key, Request, TableRow

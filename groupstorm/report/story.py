@@ -1,16 +1,19 @@
-"""A trace as a story: what happened to each group, to one member or to one partition, and when."""
+"""A trace as a story: what happened to each group, to one member or to one partition, and when; and the names
+that a trace has."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from difflib import get_close_matches
 from itertools import takewhile
 from typing import Any
 
 from groupstorm.explain.explanation import Reader
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.history.gaps import ClosedGap
+from groupstorm.problems import InputError
 from groupstorm.report.sentences import (
     GROUP_EVENTS,
     OVERVIEW_EVENTS,
@@ -19,6 +22,7 @@ from groupstorm.report.sentences import (
     count,
     members,
 )
+from groupstorm.wording import some
 
 Row = Mapping[str, Any]
 
@@ -176,3 +180,41 @@ class _Handovers(Reader):
             f"{self._partition}: {gap.old_owner or 'nobody'} -> {gap.new_owner}, "
             f"un-owned for {unowned_s:.3f} s over {rounds}"
         )
+
+
+_NEAR_MAX = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """The members (client ids and instances of Kafka Streams applications) and partitions of one group."""
+
+    members: dict[str, None] = field(default_factory=dict)
+    partitions: dict[str, None] = field(default_factory=dict)
+
+
+def names_by_group(rows: Iterable[Mapping[str, Any]]) -> dict[str, Names]:
+    """Group -> the names that its rows have, in the order of their appearance."""
+    found: dict[str, Names] = {}
+    for row in rows:
+        names = found.get(row["group"])
+        if names is None:
+            names = found[row["group"]] = Names()
+        for column in ("member", "process"):
+            if column in row:
+                names.members[row[column]] = None
+        if "partitions" in row:
+            names.partitions.update(dict.fromkeys(row["partitions"]))
+    return found
+
+
+def require(option: str, name: str, there: Iterable[str]) -> None:
+    """Raise InputError naming near names, or else some, if ``name`` is not among those that are ``there``."""
+    known = [*dict.fromkeys(there)]
+    if name in known:
+        return
+    if near := get_close_matches(name, known, _NEAR_MAX):
+        raise InputError(f"{option} {name}: not in the trace; near it: {', '.join(near)}")
+    if not known:
+        raise InputError(f"{option} {name}: not in the trace, which has none")
+    raise InputError(f"{option} {name}: not in the trace; there are: {some(known)}")

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from groupstorm.figures import Figures
-from groupstorm.figures.unsettled import finding, verdict_on
+from groupstorm.figures.table import finding, verdict_on
 from groupstorm.problems import InputError, not_one_of
 from groupstorm.report.deployment_notes import unused_note
 from groupstorm.report.grid import Grid, Row

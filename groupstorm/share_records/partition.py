@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.share_records.config import GroupOptions
-from groupstorm.share_records.in_flight import InFlightBatch
-from groupstorm.share_records.in_flight_records import InFlightRecords
+from groupstorm.share_records.in_flight import InFlightBatch, InFlightRecords
 from groupstorm.share_records.ports import (
     CLIENT_REJECT,
     DELIVERY_COUNT_EXCEEDED,

@@ -127,7 +127,9 @@ def _parse(file: Path, number: int, line: bytes) -> dict[str, Any]:
                 f"{file}: line {number}: the file ends inside this line: "
                 "the run that wrote it was ended, or is still writing"
             ) from problem
-        what = problem.msg if isinstance(problem, json.JSONDecodeError) else str(problem)
+        what = str(problem)
+        if isinstance(problem, json.JSONDecodeError):  # some of its messages end in "at", others do not
+            what = f"{problem.msg.removesuffix(' at')} at column {problem.pos + 1}"
         raise InputError(f"{file}: line {number}: not JSON: {what}") from problem
     if not isinstance(row, dict):
         raise InputError(f"{file}: line {number}: not a row of a trace: expected a JSON object")

@@ -8,8 +8,7 @@ from math import ceil
 from statistics import median
 from typing import Final, TypeVar
 
-from groupstorm.figures.table import Figures
-from groupstorm.figures.unsettled import lag_growth
+from groupstorm.figures.table import Figures, lag_growth
 from groupstorm.history.protocols import CLASSIC, STREAMS
 from groupstorm.history.reasons import Reasons
 from groupstorm.verdicts.measures import BY_FIGURE, NOTICED_SHARE, spread_of

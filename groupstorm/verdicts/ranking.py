@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Final, NamedTuple
 
-from groupstorm.figures.table import Figures
-from groupstorm.figures.unsettled import (
+from groupstorm.figures.table import (
     HELD,
     SETTLED_LATE,
     SETTLES,
+    Figures,
     grows_in_most,
     lag_growth,
     overload_sentence,

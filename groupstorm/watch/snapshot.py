@@ -31,8 +31,7 @@ from groupstorm.history.group_sums import Existence, GroupSums
 from groupstorm.history.lag import LagCurve
 from groupstorm.history.ownership import Ownership
 from groupstorm.history.rebalances import Absence, Change, Memberships, Round
-from groupstorm.history.record_model import Line, RecordModel
-from groupstorm.history.records import RecordSums, _Covered
+from groupstorm.history.records import Line, RecordModel, RecordSums, _Covered
 from groupstorm.history.rounds import Progress, Rounds
 from groupstorm.history.row_rules import RowRules
 from groupstorm.history.settling import Moves, Settling

@@ -1,4 +1,4 @@
-"""Settings as each client library spells them, to be pasted: a table per library, from its own sources.
+"""Settings as each client library spells them (`client_settings.tsv`, from its own sources), to be pasted.
 
 kafka-clients 4.3.1 (ConsumerConfig), librdkafka 2.16 (CONFIGURATION.md), kafka-python 3.0.12
 (consumer/group.py), aiokafka 0.14.0 (consumer/consumer.py), franz-go 1.22 (kgo/config.go).
@@ -9,23 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from groupstorm.storms.scenario.setting_names import (
-    LEAVE,
-    STANDBYS,
-    STREAMS,
-    STREAMS_HEARTBEAT,
-    STREAMS_SESSION_TIMEOUT,
-)
+from groupstorm.storms.scenario.setting_names import STREAMS, STREAMS_HEARTBEAT, STREAMS_SESSION_TIMEOUT
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.tables import rows
 from groupstorm.whatif.inference import (
     CONSUMER_HEARTBEAT,
     CONSUMER_SESSION,
-    HEARTBEAT,
     INITIAL_DELAY,
     INSTANCE,
-    POLL_INTERVAL,
-    PROTOCOL,
-    SESSION,
     STRATEGY,
 )
 
@@ -60,14 +51,6 @@ class Library(NamedTuple):
     between: str = ","
 
 
-_KAFKAS: Final = {name: name for name in (SESSION, HEARTBEAT, POLL_INTERVAL, INSTANCE, PROTOCOL, STRATEGY)}
-_PYTHONS: Final = {
-    name: name.replace(".", "_")
-    for name in (SESSION, HEARTBEAT, POLL_INTERVAL, INSTANCE, STRATEGY, POLL_RECORDS)
-}
-_JAVA: Final = "org.apache.kafka.clients.consumer."
-
-
 def _property(name: str, value: Any) -> str:
     return f"{name}={str(value).lower() if isinstance(value, bool) else value}"
 
@@ -88,77 +71,26 @@ def _franz_go(name: str, value: Any) -> str:
     return f"kgo.{name}({value} * time.Millisecond),"
 
 
-LIBRARIES: Final = (
-    Library(
-        "java",
-        {**_KAFKAS, POLL_RECORDS: POLL_RECORDS},
-        {
-            "range": f"{_JAVA}RangeAssignor",
-            "roundrobin": f"{_JAVA}RoundRobinAssignor",
-            "sticky": f"{_JAVA}StickyAssignor",
-            "cooperative-sticky": f"{_JAVA}CooperativeStickyAssignor",
-        },
-        _property,
-    ),
-    Library(
-        "librdkafka",
-        _KAFKAS,
-        {name: name for name in ("range", "roundrobin", "cooperative-sticky")},
-        _property,
-    ),
-    Library(
-        "aiokafka",
-        _PYTHONS,
-        {
-            "range": "RangePartitionAssignor",
-            "roundrobin": "RoundRobinPartitionAssignor",
-            "sticky": "StickyPartitionAssignor",
-        },
-        _argument,
-        between=", ",
-    ),
-    Library(
-        "kafka-python",
-        _PYTHONS,
-        {
-            "range": "RangePartitionAssignor",
-            "roundrobin": "RoundRobinPartitionAssignor",
-            "sticky": "StickyPartitionAssignor",
-            "cooperative-sticky": "CooperativeStickyAssignor",
-        },
-        _argument,
-        between=", ",
-    ),
-    Library(
-        "franz-go",
-        {
-            SESSION: "SessionTimeout",
-            HEARTBEAT: "HeartbeatInterval",
-            INSTANCE: "InstanceID",
-            STRATEGY: "Balancers",
-            POLL_RECORDS: "PollRecords",
-        },
-        {
-            "range": "RangeBalancer",
-            "roundrobin": "RoundRobinBalancer",
-            "sticky": "StickyBalancer",
-            "cooperative-sticky": "CooperativeStickyBalancer",
-        },
-        _franz_go,
-        between="(), kgo.",
-    ),
-)
+_ASSIGNOR: Final = "assignor "
+_ROWS: Final = [*rows(__package__, "client_settings")]
 
-#: Of all its settings only some are a consumer's (StreamsConfig).
-KAFKA_STREAMS: Final = Library(
-    "kafka-streams",
-    {
-        **{name: name for name in (*_KAFKAS, POLL_RECORDS, STANDBYS) if name != STRATEGY},
-        LEAVE: "internal.leave.group.on.close",
-    },
-    {},
-    _property,
+
+def _library(column: int, name: str, line: Callable[[str, Any], str], between: str = ",") -> Library:
+    own = {row[0]: row[column] for row in _ROWS if row[column] != "-"}
+    names = {one: spelled for one, spelled in own.items() if not one.startswith(_ASSIGNOR)}
+    assignors = {one.removeprefix(_ASSIGNOR): own[one] for one in own if one not in names}
+    return Library(name, names, assignors, line, between)
+
+
+LIBRARIES: Final = (
+    _library(1, "java", _property),
+    _library(2, "librdkafka", _property),
+    _library(3, "aiokafka", _argument, between=", "),
+    _library(4, "kafka-python", _argument, between=", "),
+    _library(5, "franz-go", _franz_go, between="(), kgo."),
 )
+#: Of all its settings only some are a consumer's (StreamsConfig).
+KAFKA_STREAMS: Final = _library(6, "kafka-streams", _property)
 
 
 class Lines(NamedTuple):

@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Final
 
 from groupstorm.clients.profiles import PROFILES
-from groupstorm.history.percentiles import percentile
+from groupstorm.history.gaps import percentile
 from groupstorm.storms.scenario.knowledge import How, Known, Measured, inferred, observed
 from groupstorm.storms.scenario.member_rules import OF_ONE_MEMBER
 from groupstorm.storms.scenario.settings import BY_NAME

@@ -17,25 +17,8 @@ from groupstorm.trace.events.imported import MembersBack, MembersGone
 from groupstorm.trace.reader import Row, read_entries
 from groupstorm.trace.rows import TraceEntry
 from groupstorm.trace.schema import Source
-from groupstorm.whatif.facts import (
-    CLOSED,
-    CLOSING,
-    CRASHED,
-    FAILED,
-    IN_ROUND,
-    JOINED,
-    LOST,
-    PARKED,
-    PAUSED,
-    REJOIN,
-    REMOVED,
-    REPLACED,
-    REVOKED,
-    STARTED,
-    SYNCED,
-    Reading,
-    Sign,
-)
+from groupstorm.whatif import facts as signs
+from groupstorm.whatif.facts import Reading, Sign
 from groupstorm.wording import some
 
 #: Events after which a scenario cannot repeat what happened -> what they mean.
@@ -153,10 +136,10 @@ class _Reader:
             coordinator.OffsetsCommitted: self._offsets,
             coordinator.GroupStateChanged: self._state,
             coordinator.MemberAdded: self._added,
-            coordinator.MemberPending: lambda event: self._sign(event, JOINED),
+            coordinator.MemberPending: lambda event: self._sign(event, signs.JOINED),
             coordinator.MemberReplaced: self._replaced,
             coordinator.MemberRemoved: self._removed,
-            coordinator.JoinParked: lambda event: self._sign(event, PARKED),
+            coordinator.JoinParked: lambda event: self._sign(event, signs.PARKED),
             coordinator.SyncAnswered: self._synced,
             coordinator.MemberReconciled: self._reconciled,
             member.MemberStarted: self._started,
@@ -166,8 +149,8 @@ class _Reader:
             member.PartitionsLost: self._lost,
             member.MemberCrashed: self._crashed,
             member.MemberPaused: self._paused,
-            member.MemberClosed: lambda event: self._sign(event, CLOSED, event.cause),
-            member.MemberFailed: lambda event: self._sign(event, FAILED, event.error),
+            member.MemberClosed: lambda event: self._sign(event, signs.CLOSED, event.cause),
+            member.MemberFailed: lambda event: self._sign(event, signs.FAILED, event.error),
         }
 
     def add(self, row: Row, entry: TraceEntry | None) -> None:
@@ -289,37 +272,37 @@ class _Reader:
             soon_us = self._now_us if round_us is None else round_us + 1
             self.reading.first_joins_us.append(soon_us if self._inferred else self._now_us)
         if self._by_then and round_us is not None:
-            self._sign(event, JOINED, IN_ROUND, at_us=round_us)
+            self._sign(event, signs.JOINED, signs.IN_ROUND, at_us=round_us)
         else:
-            self._sign(event, JOINED)
+            self._sign(event, signs.JOINED)
 
     def _replaced(self, event: coordinator.MemberReplaced) -> None:
         self._instance(event.member, event.instance)
-        self._sign(event, REPLACED)
+        self._sign(event, signs.REPLACED)
 
     def _removed(self, event: coordinator.MemberRemoved) -> None:
         if event.cause in _LOST_BY_COORDINATOR:
             self._problem(self._described("the group lost its coordinator, which forgot its members"))
-        self._sign(event, REMOVED, event.cause)
+        self._sign(event, signs.REMOVED, event.cause)
 
     def _synced(self, event: coordinator.SyncAnswered) -> None:
         if event.error is None:
             self._partitions(event.partitions or ())
-            self._sign(event, SYNCED)
+            self._sign(event, signs.SYNCED)
 
     def _reconciled(self, event: coordinator.MemberReconciled) -> None:
         self._partitions(event.partitions)
-        self._sign(event, SYNCED)
+        self._sign(event, signs.SYNCED)
 
     # -- the members -----------------------------------------------------------------------------
 
     def _started(self, event: member.MemberStarted) -> None:
         self._instance(event.member, event.instance)
         self.reading.subscriptions[event.member] = tuple(sorted(event.topics))
-        self._sign(event, STARTED)
+        self._sign(event, signs.STARTED)
 
     def _rejoin(self, event: member.RejoinRequested) -> None:
-        self._sign(event, REJOIN, event.cause)
+        self._sign(event, signs.REJOIN, event.cause)
         began_us = self.reading.rounds.began_us
         if event.cause == "group-rebalancing" and began_us is not None:
             self.reading.learned_us.append(self._now_us - began_us)
@@ -330,22 +313,22 @@ class _Reader:
 
     def _lost(self, event: member.PartitionsLost) -> None:
         self._owned.pop(event.member, None)
-        self._sign(event, LOST, event.cause)
+        self._sign(event, signs.LOST, event.cause)
 
     def _revoked(self, event: member.PartitionsRevoked) -> None:
         owned = self._owned.setdefault(event.member, set())
         owned.difference_update(event.partitions)
         if event.cause == "close":
-            self._sign(event, CLOSING, event.cause)
+            self._sign(event, signs.CLOSING, event.cause)
         elif event.partitions and not owned:
-            self._sign(event, REVOKED, event.cause)
+            self._sign(event, signs.REVOKED, event.cause)
 
     def _crashed(self, event: member.MemberCrashed) -> None:
         if not self._inferred:
-            self._sign(event, CRASHED)
+            self._sign(event, signs.CRASHED)
 
     def _paused(self, event: member.MemberPaused) -> None:
-        self._sign(event, PAUSED, event.cause, event.duration_us)
+        self._sign(event, signs.PAUSED, event.cause, event.duration_us)
 
     def _instance(self, name: str | None, instance: str | None) -> None:
         if name is not None and instance is not None:

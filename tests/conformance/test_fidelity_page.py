@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.verdicts.agreement import TOLERATED_MS, TOLERATED_SHARE
+from groupstorm.verdicts.comparison import TOLERATED_MS, TOLERATED_SHARE
 from tests.command import ROOT
 from tests.conformance import table, tool
 from tests.conformance.backends import QUICK

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from groupstorm.explain.explanation import Explanation, explain
-from groupstorm.figures.by_group import WHOLE, Window
+from groupstorm.figures.accumulator import WHOLE, Window
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.storms.runs.run import run

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from groupstorm.explain.explanation import explain
-from groupstorm.figures.by_group import Window
+from groupstorm.figures.accumulator import Window
 from tests.explain.explaining import explained, names, state, trace_of
 from tests.explain.test_first_answers import answer, printed, sentence
 from tests.imports.importing import (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from groupstorm.explain.advice import first_answer
-from groupstorm.figures.by_group import Window
+from groupstorm.figures.accumulator import Window
 from tests.explain.explaining import explained, names, scenario_storm
 
 QUIET = """

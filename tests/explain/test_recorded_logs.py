@@ -13,7 +13,7 @@ import pytest
 from groupstorm.explain.explanation import Explanation, explain
 from groupstorm.explain.findings import Finding
 from groupstorm.explain.patterns.selecting import SECOND_US
-from groupstorm.figures.by_group import Window
+from groupstorm.figures.accumulator import Window
 from tests.explain.explaining import names
 from tests.imports.real_logs import BOTH, BROKER, CLIENTS, Recording, each, imported, recorded, recordings
 from tests.imports.recording.situation import DYNAMIC, FENCED, MOVED, SEATS, STATIC

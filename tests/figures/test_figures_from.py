@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from groupstorm.figures import FiguresAccumulator
-from groupstorm.figures.by_group import Window, figures_by_group
+from groupstorm.figures.accumulator import Window, figures_by_group
 from groupstorm.history.figures_from import figures_from_us
 from groupstorm.problems import InputError
 from groupstorm.storms.runs.run import chosen_assignors, run

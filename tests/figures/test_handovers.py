@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groupstorm.history.handovers import Handover, Handovers
+from groupstorm.history.coordinator_view import Handover, Handovers
 from groupstorm.trace.events.coordinator import MemberReconciled, MemberRemoved
 
 

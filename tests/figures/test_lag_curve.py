@@ -6,7 +6,7 @@ from itertools import product
 
 from groupstorm.history.frontier import Frontier, course
 from groupstorm.history.lag import LagCurve
-from groupstorm.history.record_model import NANO, Line
+from groupstorm.history.records import NANO, Line
 
 #: One record arrives in a microsecond, or is processed in one.
 RATE = NANO

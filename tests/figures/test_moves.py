@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.history.record_model import RecordModel
+from groupstorm.history.records import RecordModel
 from groupstorm.history.settling import Moves, moves_needed
 from tests.figures.tracing import Trace
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupstorm.history.record_model import NANO, Line
-from groupstorm.history.records import RecordSums
+from groupstorm.history.frontier import arrived_us, oldest_us
+from groupstorm.history.records import NANO, Line, RecordSums
 from groupstorm.history.rounds import Progress
-from groupstorm.history.staleness import arrived_us, oldest_us
 
 # -- records -----------------------------------------------------------------------------------------
 

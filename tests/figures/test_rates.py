@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groupstorm.history.record_model import Line, RecordModel
+from groupstorm.history.records import Line, RecordModel
 from tests.figures.tracing import SECOND, Trace
 
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 import pytest
 
 from groupstorm.figures import Figures, FiguresAccumulator
-from groupstorm.history.percentiles import nearest_rank, percentile
+from groupstorm.history.gaps import nearest_rank, percentile
 from groupstorm.problems import InputError
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events import imported as imported_events

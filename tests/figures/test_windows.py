@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from groupstorm.figures import Figures, FiguresAccumulator
-from groupstorm.figures.by_group import Window, figures_by_group
+from groupstorm.figures.accumulator import Window, figures_by_group
 from groupstorm.history.ownership import Ownership
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.rows import as_mapping

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from groupstorm.figures.by_group import figures_by_group
+from groupstorm.figures.accumulator import figures_by_group
 from groupstorm.figures.table import Figures
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs

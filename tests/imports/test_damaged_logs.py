@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.explain.explanation import explain
-from groupstorm.figures.by_group import figures_by_group
+from groupstorm.figures.accumulator import figures_by_group
 from groupstorm.imports.importing import Options, SourceKind, import_logs, kinds_of
 from groupstorm.imports.lines import Log, find_logs
 from groupstorm.imports.prefixes import Writer

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from groupstorm.imports.lines import find_logs
-from groupstorm.imports.observation import Observation
 from groupstorm.imports.parser import LogParser
+from groupstorm.imports.source import Observation
 from tests.imports.envelope_forms import FORMS, Line
 from tests.imports.importing import generation
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from groupstorm.figures.by_group import figures_by_group
+from groupstorm.figures.accumulator import figures_by_group
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.problems import InputError

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import groupstorm.pipeline
-from groupstorm.figures.by_group import Window
+from groupstorm.figures.accumulator import Window
 from groupstorm.pipeline.read import find_traces
 from groupstorm.pipeline.results import TABLES, Request
 from groupstorm.trace.reader import read_rows

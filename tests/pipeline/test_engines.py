@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from groupstorm.figures import Figures
-from groupstorm.figures.by_group import WHOLE, Window
+from groupstorm.figures.accumulator import WHOLE, Window
 from groupstorm.pipeline.analysis import Engine, analyze
 from groupstorm.pipeline.read import find_traces
 from groupstorm.pipeline.results import EngineResult, Request

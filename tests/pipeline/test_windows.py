@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from groupstorm.figures.by_group import Window
+from groupstorm.figures.accumulator import Window
 from groupstorm.pipeline.results import TABLES, Request
 from tests.figures.tracing import Trace
 from tests.pipeline.test_tables import S, tables_and_result

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.figures.unsettled import finding, lag_growth
+from groupstorm.figures.table import finding, lag_growth
 from groupstorm.problems import InputError
 from groupstorm.storms.checks.settling import Rounds, Settling
 from groupstorm.storms.runs.contradictions import endless_work

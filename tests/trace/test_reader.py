@@ -33,7 +33,8 @@ def lines(*rows: object) -> bytes:
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"nonsense\n", "line 1: not JSON: Expecting value"),
+        (b"nonsense\n", "line 1: not JSON: Expecting value at column 1"),
+        (b'{"seq": "\x01"}\n', "line 1: not JSON: Invalid control character at column 10"),
         (lines(ROW, []), "line 2: not a row of a trace: expected a JSON object"),
         (lines(ROW) + b"\x00\xff\xfe\n", "line 2: not a line of text: invalid start byte"),
         (b"PAR1\x15\x04\x15\x80\x80" * 99, "line 1: not a line of text"),

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from groupstorm.figures import Figures, FiguresAccumulator
-from groupstorm.verdicts.agreement import COUNTS, TIMES, agreement_answer, judge
+from groupstorm.verdicts.comparison import COUNTS, TIMES, agreement_answer, judge
 
 COMPARED = {*COUNTS, *TIMES}
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from groupstorm.figures import answer
-from groupstorm.figures.unsettled import lag_growth
+from groupstorm.figures.table import lag_growth
 from groupstorm.problems import InputError
 from groupstorm.verdicts.measures import first_that_meets, furthest_from_chord
 from groupstorm.verdicts.ranking import unfit_variants

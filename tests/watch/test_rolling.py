@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from groupstorm.figures import Figures, FiguresAccumulator
-from groupstorm.figures.by_group import Window, figures_by_group
+from groupstorm.figures.accumulator import Window, figures_by_group
 from groupstorm.problems import InputError
 from groupstorm.watch.feed import WatchedRow, read_line
 from groupstorm.watch.rolling import CULPRITS_MAX, OTHERS, Carried, Rolling

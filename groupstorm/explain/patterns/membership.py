@@ -15,7 +15,6 @@ from groupstorm.explain.patterns.selecting import (
     Restart,
     away,
     begun_by,
-    concerned,
     find_restarts,
     unique,
     with_changes,
@@ -235,10 +234,4 @@ def _since(
     if not refused:
         return [], []
     from_us, to_us = refused[0].time_us - RESTART_US, refused[-1].time_us + TWINS_US
-    wanted = set(members)
-    rebalances = [
-        one
-        for one in history.rebalances
-        if from_us <= one.begun_us <= to_us and not wanted.isdisjoint(concerned(one))
-    ]
-    return rebalances, away(history, wanted, from_us, to_us)
+    return begun_by(history, members, from_us, to_us), away(history, members, from_us, to_us)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Final
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.broker.log.batches import LENGTH_END, parse_stored
+from groupstorm.broker.log.batches import HEADER_BYTES, parse_stored
 from groupstorm.clients.wire.admin import committed_offsets, describe_consumer_group, describe_group
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.logs import (
@@ -23,11 +23,10 @@ from groupstorm.clients.wire.positions import Position
 from groupstorm.coordinator.errors import Error
 from groupstorm.imports.groups_command import DESCRIBED, LOG_ENDS
 from groupstorm.imports.lines import Log
-from groupstorm.imports.observation import Observation, topics_in
 from groupstorm.imports.offsets_topic.meaning import CURRENT, RecordObserver, assigned_partitions
-from groupstorm.imports.offsets_topic.segments import UnreadableBatch, take_batch
+from groupstorm.imports.offsets_topic.segments import UnreadableBatch, announced, take_batch
 from groupstorm.imports.prefixes import Writer
-from groupstorm.imports.source import LogSource
+from groupstorm.imports.source import LogSource, Observation, topics_in
 from groupstorm.imports.spill import SpillingSorter
 from groupstorm.javahash import signed, string_hash
 from groupstorm.problems import InputError
@@ -188,7 +187,7 @@ class OffsetsTail:
     def _take(self, data: bytes) -> None:
         """Whole batches; a fetch may end in the middle of one, and begin before the position."""
         at = 0
-        while (batch := parse_stored(data[at : at + _size(data, at)])) is not None:
+        while (batch := parse_stored(data[at : at + announced(data[at : at + HEADER_BYTES])[1]])) is not None:
             at += len(batch.data)
             next_offset = batch.last_offset + 1
             if next_offset <= self._offset:
@@ -200,13 +199,6 @@ class OffsetsTail:
                 self._source.damage.append(
                     f"{self._partition}: the batch at offset {batch.base_offset}: {problem}"
                 )
-
-
-def _size(data: bytes, at: int) -> int:
-    """Return the size that the batch at ``at`` announces; 0 if its length is not there."""
-    if at + LENGTH_END > len(data):
-        return 0
-    return LENGTH_END + max(0, int.from_bytes(data[at + 8 : at + LENGTH_END], "big", signed=True))
 
 
 #: The error of ConsumerGroupDescribe for a group of another kind.

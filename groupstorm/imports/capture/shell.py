@@ -24,8 +24,7 @@ from groupstorm.imports.capture.captured import (
     partition_of,
     partitions_of_topic,
 )
-from groupstorm.imports.observation import topic_id
-from groupstorm.imports.source import LogSource
+from groupstorm.imports.source import LogSource, topic_id
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint
 

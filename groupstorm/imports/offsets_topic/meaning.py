@@ -9,10 +9,9 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.assignors.userdata import UserDataError
 from groupstorm.assignors.userdata.consumer_protocol import decode_assignment, decode_subscription
-from groupstorm.imports.observation import TIME_RULE, Observation, TimeRule
 from groupstorm.imports.offsets_topic.schemas import KeyType, WrittenRecord
 from groupstorm.imports.prefixes import Writer
-from groupstorm.imports.source import LogSource
+from groupstorm.imports.source import TIME_RULE, LogSource, Observation, TimeRule
 
 #: Kinds of observations that only this topic makes.
 GENERATION: Final = "generation-written"

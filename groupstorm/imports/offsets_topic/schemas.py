@@ -1,4 +1,4 @@
-"""The keys and values of `__consumer_offsets` as bytes: the tables of Kafka's schemas, and their reader.
+"""The keys and values of `__consumer_offsets` as bytes: the reader of Kafka's schemas (`schemas.tsv`).
 
 Fields have the names of Kafka's JSON schemas (group-coordinator/src/main/resources/common/message, 4.3.1), so
 that a record read from bytes looks like one that Kafka's tools print as JSON. `protocol.codec` reads them: it
@@ -8,14 +8,17 @@ checks every length before it believes it.
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field, fields, is_dataclass, make_dataclass
 from enum import IntEnum
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from groupstorm.protocol.codec import CodecError, decoder
+from groupstorm.tables import rows
 
 
 class KeyType(IntEnum):
@@ -52,16 +55,15 @@ _ANY_VERSION: Final = 1 << 15
 
 class _Field(NamedTuple):
     """``kind``: a Kafka type, or the name of a structure. ``since``, ``until``: versions that have the field.
-    ``tag``: of a tagged field, which has ``default`` if it is not written."""
+    ``tag``: of a tagged field, which is None if it is not written."""
 
     name: str
     kind: str
-    array: bool = False
-    nullable: bool = False
-    since: int = 0
-    until: int = _ANY_VERSION
-    tag: int | None = None
-    default: Any = None
+    array: bool
+    nullable: bool
+    since: int
+    until: int
+    tag: int | None
 
 
 class _Schema(NamedTuple):
@@ -73,112 +75,39 @@ class _Schema(NamedTuple):
     fields: tuple[_Field, ...]
 
 
-_F = _Field
+def _structures() -> Iterator[tuple[str, tuple[_Field, ...]]]:
+    for structure, columns in groupby(rows(__package__, "schemas"), key=itemgetter(0)):
+        yield structure, tuple(_field(*row[1:]) for row in columns)
 
-_STRUCTURES: Final[Mapping[str, tuple[_Field, ...]]] = {
-    "MemberMetadata": (
-        _F("memberId", "string"),
-        _F("groupInstanceId", "string", nullable=True, since=3),
-        _F("clientId", "string"),
-        _F("clientHost", "string"),
-        _F("rebalanceTimeout", "int32", since=1),
-        _F("sessionTimeout", "int32"),
-        _F("subscription", "bytes"),
-        _F("assignment", "bytes"),
-    ),
-    "ClassicMemberMetadata": (
-        _F("sessionTimeoutMs", "int32"),
-        _F("supportedProtocols", "ClassicProtocol", array=True),
-    ),
-    "ClassicProtocol": (_F("name", "string"), _F("metadata", "bytes")),
-    "TopicPartitions": (_F("topicId", "uuid"), _F("partitions", "int32", array=True)),
-    "TopicMetadata": (
-        _F("topicId", "uuid"),
-        _F("topicName", "string"),
-        _F("numPartitions", "int32"),
-        _F("partitionMetadata", "PartitionMetadata", array=True),
-    ),
-    "PartitionMetadata": (_F("partition", "int32"), _F("racks", "string", array=True)),
-}
 
-_GROUP: Final = (_F("groupId", "string"),)
-_MEMBER: Final = (*_GROUP, _F("memberId", "string"))
-_COMMITTED: Final = (_F("group", "string"), _F("topic", "string"), _F("partition", "int32"))
+def _field(name: str, kind: str, versions: str, nullable: str, tag: str) -> _Field:
+    since, _, until = versions.removesuffix("+").partition("-")
+    return _Field(
+        name,
+        kind.removeprefix("[]"),
+        kind.startswith("[]"),
+        nullable == "nullable",
+        int(since),
+        int(until or _ANY_VERSION),
+        None if tag == "-" else int(tag),
+    )
+
+
+_STRUCTURES: Final[Mapping[str, tuple[_Field, ...]]] = dict(_structures())
+
+
+def _name(key_type: KeyType) -> str:
+    return "".join(map(str.capitalize, key_type.name.removeprefix("LEGACY_").split("_")))
+
 
 #: Keys have no versions of their own: the number in front of a key is its type (KIP-848). Before, the number
 #: was the key's version, and types 0 and 1 were versions of one key.
-_KEYS: Final[Mapping[KeyType, tuple[_Field, ...]]] = {
-    KeyType.LEGACY_OFFSET_COMMIT: _COMMITTED,
-    KeyType.OFFSET_COMMIT: _COMMITTED,
-    KeyType.GROUP_METADATA: (_F("group", "string"),),
-    KeyType.CONSUMER_GROUP_METADATA: _GROUP,
-    KeyType.CONSUMER_GROUP_PARTITION_METADATA: _GROUP,
-    KeyType.CONSUMER_GROUP_MEMBER_METADATA: _MEMBER,
-    KeyType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: _GROUP,
-    KeyType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: _MEMBER,
-    KeyType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: _MEMBER,
-}
-
-_OFFSET_COMMIT: Final = _Schema(
-    4,
-    4,
-    (
-        _F("offset", "int64"),
-        _F("leaderEpoch", "int32", since=3),
-        _F("metadata", "string"),
-        _F("commitTimestamp", "int64"),
-        _F("expireTimestamp", "int64", since=1, until=1),
-        _F("topicId", "uuid", nullable=True, since=4, tag=0),
-    ),
-)
-
+_KEYS: Final[Mapping[KeyType, tuple[_Field, ...]]] = {one: _STRUCTURES[f"{_name(one)}Key"] for one in KeyType}
+#: The newest version of each value is the first flexible one.
 _VALUES: Final[Mapping[KeyType, _Schema]] = {
-    KeyType.LEGACY_OFFSET_COMMIT: _OFFSET_COMMIT,
-    KeyType.OFFSET_COMMIT: _OFFSET_COMMIT,
-    KeyType.GROUP_METADATA: _Schema(
-        4,
-        4,
-        (
-            _F("protocolType", "string"),
-            _F("generation", "int32"),
-            _F("protocol", "string", nullable=True),
-            _F("leader", "string", nullable=True),
-            _F("currentStateTimestamp", "int64", since=2),
-            _F("members", "MemberMetadata", array=True),
-        ),
-    ),
-    KeyType.CONSUMER_GROUP_METADATA: _Schema(0, 0, (_F("epoch", "int32"),)),
-    KeyType.CONSUMER_GROUP_PARTITION_METADATA: _Schema(0, 0, (_F("topics", "TopicMetadata", array=True),)),
-    KeyType.CONSUMER_GROUP_MEMBER_METADATA: _Schema(
-        0,
-        0,
-        (
-            _F("instanceId", "string", nullable=True),
-            _F("rackId", "string", nullable=True),
-            _F("clientId", "string"),
-            _F("clientHost", "string"),
-            _F("subscribedTopicNames", "string", array=True),
-            _F("subscribedTopicRegex", "string", nullable=True),
-            _F("rebalanceTimeoutMs", "int32"),
-            _F("serverAssignor", "string", nullable=True),
-            _F("classicMemberMetadata", "ClassicMemberMetadata", nullable=True, tag=0),
-        ),
-    ),
-    KeyType.CONSUMER_GROUP_TARGET_ASSIGNMENT_METADATA: _Schema(0, 0, (_F("assignmentEpoch", "int32"),)),
-    KeyType.CONSUMER_GROUP_TARGET_ASSIGNMENT_MEMBER: _Schema(
-        0, 0, (_F("topicPartitions", "TopicPartitions", array=True),)
-    ),
-    KeyType.CONSUMER_GROUP_CURRENT_MEMBER_ASSIGNMENT: _Schema(
-        0,
-        0,
-        (
-            _F("memberEpoch", "int32"),
-            _F("previousMemberEpoch", "int32"),
-            _F("state", "int8"),
-            _F("assignedPartitions", "TopicPartitions", array=True),
-            _F("partitionsPendingRevocation", "TopicPartitions", array=True),
-        ),
-    ),
+    one: _Schema(version, version, _STRUCTURES[f"{_name(one)}Value"])
+    for one in KeyType
+    for version in (4 if one <= KeyType.GROUP_METADATA else 0,)
 }
 
 _PYTHON_TYPES: Final[Mapping[str, Any]] = {
@@ -242,9 +171,7 @@ def _structure(table: tuple[_Field, ...], version: int, flexible: bool) -> Any:
         else:
             metadata["kafka_type"] = one.kind
         annotation = tuple[kind, ...] if one.array else kind  # type: ignore[valid-type]
-        column = (
-            field(metadata=metadata) if one.tag is None else field(metadata=metadata, default=one.default)
-        )
+        column = field(metadata=metadata) if one.tag is None else field(metadata=metadata, default=None)
         columns.append((one.name, annotation | None if one.nullable else annotation, column))
     return make_dataclass(
         "Structure", columns, frozen=True, slots=True, kw_only=True, namespace={"__flexible__": flexible}

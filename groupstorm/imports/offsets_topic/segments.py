@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import re
-import zlib
 from bisect import bisect_right
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, ClassVar, Final
 
 from groupstorm.broker.log.batches import HEADER_BYTES, LENGTH_END, Batch, parse_stored
-from groupstorm.broker.log.records import keyed_records
+from groupstorm.broker.log.records import NoLibraryError, keyed_records, unpack
 from groupstorm.imports.lines import Log
-from groupstorm.imports.observation import Observation
 from groupstorm.imports.offsets_topic.meaning import RecordObserver
 from groupstorm.imports.offsets_topic.schemas import WrittenRecord, read_key, read_value
-from groupstorm.imports.source import LogSource
+from groupstorm.imports.source import LogSource, Observation
 from groupstorm.problems import InputError
 from groupstorm.protocol.codec import CodecError
-
-_UNCOMPRESSED: Final = 0
-#: Kafka's numbers of the compressions, and the function of `aiokafka.codec` that reads each.
-_DECODERS: Final = {1: "gzip_decode", 2: "snappy_decode", 3: "lz4_decode", 4: "zstd_decode"}
 
 
 class UnreadableBatch(Exception):
@@ -35,9 +29,12 @@ def take_batch(batch: Batch, source: LogSource, observer: RecordObserver) -> Non
         observer.end_transaction(batch.producer_id, batch.is_commit_marker, batch.max_timestamp_ms)
         return
     transaction = batch.producer_id if batch.is_transactional else None
-    unpacked = _unpacked(batch.data[HEADER_BYTES:], batch.compression)
     try:
-        found = [*keyed_records(batch.data, unpacked)]
+        found = [*keyed_records(batch.data, unpack(batch.data[HEADER_BYTES:], batch.compression))]
+    except NoLibraryError as missing:
+        raise InputError(
+            "compressed records are read with cramjam, which is not installed: pip install groupstorm[kafka]"
+        ) from missing
     except ValueError as problem:
         raise UnreadableBatch(str(problem)) from problem
     for one in found:
@@ -59,30 +56,11 @@ def _written(key: bytes, value: bytes | None) -> WrittenRecord:
     return WrittenRecord(key_type, fields, None if value is None else read_value(key_type, value))
 
 
-def _unpacked(records: bytes, compression: int) -> bytes:
-    """Raises UnreadableBatch for bytes that are not of that compression."""
-    if compression == _UNCOMPRESSED:
-        return records
-    name = _DECODERS.get(compression)
-    if name is None:
-        raise UnreadableBatch(f"compression {compression} does not exist")
-    try:
-        from aiokafka import codec
-    except ImportError as missing:
-        raise InputError(
-            "compressed records are read with aiokafka, which is not installed: pip install groupstorm[kafka]"
-        ) from missing
-    try:
-        return bytes(getattr(codec, name)(records))
-    except (RuntimeError, ValueError, OSError, EOFError, zlib.error) as problem:
-        raise UnreadableBatch(f"{name.removesuffix('_decode')}: {problem}") from problem
-
-
 #: No broker writes longer batches: message.max.bytes has 31 bits, and segments of this topic have 100 MB.
 _BATCH_MAX: Final = 1 << 30
-#: Where a batch has its magic number.
-_MAGIC_AT: Final = 16
-_MAGIC: Final = 2
+#: Where a batch has its magic number, and which one it has since Kafka 0.11.
+MAGIC_AT: Final = 16
+MAGIC: Final = 2
 _TOPIC_ID = re.compile(r"^topic_id: (?P<id>\S+)$", re.MULTILINE)
 _PARTITION_FOLDER = re.compile(r"(?P<topic>.+)-\d+")
 
@@ -112,7 +90,7 @@ class OffsetsSegments(LogSource):
         at, is_first = 0, True
         left_out: dict[str, list[int]] = {}
         while head := file.read(HEADER_BYTES):
-            offset, size = _announced(head)
+            offset, size = announced(head)
             if is_first:
                 self._names.append(name)
                 self._bases.append(offset)
@@ -130,7 +108,7 @@ class OffsetsSegments(LogSource):
                 self.damage.append(f"{name}: the last batch breaks off at byte {at + len(data)}")
                 break
             at += size
-            if data[_MAGIC_AT] != _MAGIC:
+            if data[MAGIC_AT] != MAGIC:
                 left_out.setdefault("is of Kafka 0.10 or older", []).append(offset)
                 continue
             parsed = parse_stored(data)
@@ -147,8 +125,8 @@ class OffsetsSegments(LogSource):
             self.damage.append(f"{name}: the batch at offset {offsets[0]}{more} {why}, left out")
 
 
-def _announced(head: bytes) -> tuple[int, int]:
-    """The offset of a batch, and how many bytes it has."""
+def announced(head: bytes) -> tuple[int, int]:
+    """The offset of a batch, and how many bytes it has, by its header."""
     return int.from_bytes(head[:8], "big", signed=True), LENGTH_END + int.from_bytes(
         head[8:LENGTH_END], "big", signed=True
     )

@@ -14,10 +14,9 @@ from typing import Any, Final
 
 from groupstorm.imports.details import DESCRIBED_MEMBER, optional
 from groupstorm.imports.lines import Log
-from groupstorm.imports.observation import Observation
 from groupstorm.imports.offsets_topic.meaning import NotUnderstood, RecordObserver
 from groupstorm.imports.offsets_topic.schemas import KeyType, WrittenRecord
-from groupstorm.imports.source import LogSource
+from groupstorm.imports.source import LogSource, Observation
 
 #: The words that kafka-dump-log prints for a tombstone, and kafka-console-consumer.
 _NOTHING: Final = frozenset({"<DELETE>", "NULL", "null"})

@@ -218,43 +218,7 @@ FRANZ_GO_FIELDS: Final[Mapping[str, list[str]]] = {
 UNKNOWN_ERROR: Final = "unknown"
 #: Error -> a pattern of the letters of what programs say: names and messages of Kafka, librdkafka, sarama,
 #: segmentio/kafka-go, kafka-python, kafkajs. The first that fits counts.
-_WORDS: Final = (
-    (
-        "NOT_COORDINATOR",
-        "notcoordinator|notthecorrectcoordinator|notcoordinatedbythisbroker|coordinator.*isincorrect",
-    ),
-    ("COORDINATOR_NOT_AVAILABLE", "coordinator.*notavailable|^notavailable$"),
-    (
-        "COORDINATOR_LOAD_IN_PROGRESS",
-        "(coordinator|group)loadinprogress|coordinator.*isloading|coordinator.*isstillloading",
-    ),
-    ("MEMBER_ID_REQUIRED", "memberidrequired|need(s|sto|sa|stohave|stohavea)validmemberid"),
-    (
-        "UNKNOWN_MEMBER_ID",
-        "unknownmember|notawareofthismember|memberisnotknown|member.*isunknown|memberidwasnotrecognized",
-    ),
-    ("ILLEGAL_GENERATION", "illegalgeneration|generationidisnot"),
-    ("REBALANCE_IN_PROGRESS", "rebalanceinprogress|rebalanceforthegroupisinprogress|rebalancing|undergoinga"),
-    (
-        "FENCED_INSTANCE_ID",
-        "instanceid.*fenced|staticconsumerfenced|rejectedthisstaticconsumer|fencedinstance",
-    ),
-    ("FENCED_MEMBER_EPOCH", "fencedmemberepoch|epochisfenced|memberfenced"),
-    ("STALE_MEMBER_EPOCH", "stalememberepoch|memberepochisstale"),
-    ("UNRELEASED_INSTANCE_ID", "unreleasedinstanceid|instanceidisstillused"),
-    ("INCONSISTENT_GROUP_PROTOCOL", "inconsistentgroupprotocol|protocolsareincompatible"),
-    ("GROUP_MAX_SIZE_REACHED", "groupmaxsizereached|reached(its)?max(imum)?size"),
-    ("GROUP_AUTHORIZATION_FAILED", "groupauthorizationfailed|notauthorizedtoaccessgroup"),
-    ("INVALID_SESSION_TIMEOUT", "invalidsessiontimeout|sessiontimeoutisnotwithin"),
-    ("REQUEST_TIMED_OUT", "requesttimedout"),
-    ("NOT_LEADER_OR_FOLLOWER", "notleader"),
-    ("UNKNOWN_TOPIC_OR_PARTITION", "unknowntopic|doesnothostthistopic"),
-    (
-        "CommitFailedException",
-        "commitfailed|notpartofanactivegroup|groupha(s|d)alreadyrebalanced|membershipoutofdate",
-    ),
-)
-_PATTERNS: Final = tuple((name, re.compile(words)) for name, words in _WORDS)
+_PATTERNS: Final = tuple((name, re.compile(words)) for name, words in rows(__package__, "errors"))
 _OTHER: Final = re.compile("[^a-z]+")
 
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from groupstorm.history.unknown import DEATHS
-from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
+from groupstorm.imports.source import Observation
 from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.imports.timeline.reasons import UNKNOWN
 from groupstorm.trace.events import coordinator as events

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import Any, ClassVar, Final, NamedTuple
 
-from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Rows, Why
+from groupstorm.imports.source import Observation
 from groupstorm.imports.timeline.members import STARTED, Comings, Membership, ReturningMembers
 from groupstorm.imports.timeline.rounds import Round, round_rows
 from groupstorm.trace.events import coordinator as events

@@ -15,8 +15,8 @@ from typing import Final
 from groupstorm.imports.details import WORKER
 from groupstorm.imports.groups_command import DESCRIBED, LOG_ENDS
 from groupstorm.imports.line_owners import UNNAMED_GROUP
-from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Rows
+from groupstorm.imports.source import Observation
 from groupstorm.imports.spill import Item, SpillingSorter
 from groupstorm.imports.templates.catalogues import APPEND_REFUSED, BROKER_CONFIG, WORKER_CONFIG
 from groupstorm.imports.timeline.classic import ClassicRounds

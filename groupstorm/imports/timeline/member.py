@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
+from groupstorm.imports.source import Observation
 from groupstorm.imports.timeline.ends import Deaths
 from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.imports.timeline.reasons import STARTS, UNKNOWN, revocation_cause

@@ -16,8 +16,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Rows, Why
+from groupstorm.imports.source import Observation
 from groupstorm.imports.timeline.reasons import UNKNOWN
 from groupstorm.imports.timeline.rounds import Round
 from groupstorm.trace.events import coordinator as events

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
+from groupstorm.imports.source import Observation
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
 from groupstorm.imports.timeline.reasons import UNKNOWN
 from groupstorm.trace.events import coordinator as events

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
-from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
+from groupstorm.imports.source import Observation
 from groupstorm.imports.templates.catalogues import error_of
 from groupstorm.imports.timeline.client import TOO_SLOW, ClientMember
 from groupstorm.imports.timeline.group import GroupRecord, Handlers

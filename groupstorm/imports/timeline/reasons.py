@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from groupstorm.imports.observation import Observation
+from groupstorm.imports.source import Observation
 from groupstorm.imports.templates.catalogues import LATE, UNKNOWN_ERROR, Catalogue, error_of, table
 from groupstorm.trace.events import imported
 

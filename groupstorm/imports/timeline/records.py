@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from groupstorm.imports.observation import TIME_RULE, Observation, TimeRule
 from groupstorm.imports.provenance import Why
+from groupstorm.imports.source import TIME_RULE, Observation, TimeRule
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
 from groupstorm.imports.timeline.reasons import UNKNOWN
 from groupstorm.trace.events import coordinator as events

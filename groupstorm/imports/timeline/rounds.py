@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from groupstorm.imports.observation import Observation
 from groupstorm.imports.provenance import Why
+from groupstorm.imports.source import Observation
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import Cause, GroupState
 from groupstorm.trace.rows import TracedEvent

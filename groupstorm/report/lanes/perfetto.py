@@ -15,14 +15,13 @@ from itertools import count
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, cast
 
-from groupstorm.figures.accumulator import FiguresAccumulator
-from groupstorm.figures.by_group import Window
+from groupstorm.figures.accumulator import FiguresAccumulator, Window
 from groupstorm.history.figures_from import figures_from_us
 from groupstorm.history.gaps import ClosedGap
 from groupstorm.imports.timeline.members import name_before_uuid
 from groupstorm.problems import InputError, writing
-from groupstorm.report.inventory import require
 from groupstorm.report.lanes.members import Activity, GroupLanes, Member, Row
+from groupstorm.report.story import require
 from groupstorm.trace.reader import read_entries
 from groupstorm.trace.rows import TraceEntry
 from groupstorm.trace.writer import complete_or_absent

@@ -12,7 +12,7 @@ from typing import Any, Final
 from groupstorm.explain.explanation import Explanation, explain
 from groupstorm.explain.findings import Finding, pattern_of
 from groupstorm.figures import Figures
-from groupstorm.figures.by_group import WHOLE, Window
+from groupstorm.figures.accumulator import WHOLE, Window
 from groupstorm.history.gaps import ClosedGap
 from groupstorm.problems import InputError
 from groupstorm.report.page.history import ABSENT, ACTIVITIES, GONE, JOINS, UNOWNED, GroupHistory

@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.history.gaps import ClosedGap
-from groupstorm.history.unknown import OWNERSHIP
 from groupstorm.report.lanes.members import Activity, GroupLanes
 from groupstorm.report.page.steps import Samples, Steps
 
@@ -103,7 +102,7 @@ class GroupHistory(GroupLanes):
             heappushpop(self._gaps, one)
 
     def add(self, row: Row, figures: FiguresAccumulator) -> None:
-        event, now_us = row["event"], row["time_us"]
+        event, now_us, knew = row["event"], row["time_us"], self.knows_owners
         changed = dict.fromkeys(row["partitions"] if event in _CHANGES else ())
         for partition, name, _ in self._changes:
             changed[partition] = None
@@ -128,10 +127,9 @@ class GroupHistory(GroupLanes):
             self.scenario_steps.append(
                 ScenarioStep(now_us, row["cause"], row.get("member", ""), row.get("detail", ""))
             )
-        elif event == "evidence_missing" and row["cause"] == OWNERSHIP:
-            if not self.unknown or self.unknown[-1][1] is not None:
-                self.unknown.append((now_us, None))
-        elif event == "ownership_known" and self.unknown and self.unknown[-1][1] is None:
+        if knew and not self.knows_owners:
+            self.unknown.append((now_us, None))
+        elif self.knows_owners and not knew:
             self.unknown[-1] = self.unknown[-1][0], now_us
 
     def finish(self, end_us: int) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from groupstorm.figures import Figures
-from groupstorm.figures.by_group import WHOLE, Window
+from groupstorm.figures.accumulator import WHOLE, Window
 from groupstorm.problems import InputError
 from groupstorm.report.page import palette
 from groupstorm.report.page.content import (
@@ -197,7 +197,7 @@ def table_html(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
         "Below a median: its range over seeds.</p>"
     )
     head = "".join(f'<th scope="col">{visible_xml(name)}</th>' for name in names)
-    body = "".join(f"<tr>{_row_head(row)}{''.join(_cells(row))}</tr>\n" for row in rows)
+    body = "".join(f"<tr>{''.join(_cells(row))}</tr>\n" for row in rows)
     return (
         f'<section class="figures"><h2>Figures</h2>{several if len(names) > 1 else ""}'
         '<div class="scroll" tabindex="0" role="region" aria-label="Figures"><table>'
@@ -205,11 +205,8 @@ def table_html(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def _row_head(row: Mapping[str, Any]) -> str:
-    return f'<th scope="row" title="{row["figure"]}">{visible_xml(row["phrase"])}</th>'
-
-
 def _cells(row: Mapping[str, Any]) -> Iterable[str]:
+    yield f'<th scope="row" title="{row["figure"]}">{visible_xml(row["phrase"])}</th>'
     for place, (value, below) in enumerate(zip(row["values"], row["ranges"], strict=True)):
         shown, small = visible_xml(value), f"<small>{visible_xml(below)}</small>" if below else ""
         is_best = place in row["best"]

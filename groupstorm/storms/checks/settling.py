@@ -2,7 +2,7 @@
 
 A configuration can be such that the group never comes to rest: rounds follow one another because members take
 longer than their timeouts allow. That is a finding about the configuration, not a fault of the emulation. The
-verdict of the invariant `group_settles` then begins with one of `groupstorm.figures.unsettled.FINDINGS`.
+verdict of the invariant `group_settles` then begins with one of `groupstorm.figures.table.FINDINGS`.
 
 The module stays Python where `invariants` is compiled: mypyc's protocols have no subclasses in Python.
 """
@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.figures.unsettled import LIVELOCK, NEVER_AT_REST, SETTLED_LATE
+from groupstorm.figures.table import LIVELOCK, NEVER_AT_REST, SETTLED_LATE
 from groupstorm.storms.checks.verdicts import (
     HELD,
     MEMBERS_LIVE,

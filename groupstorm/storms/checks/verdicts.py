@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from groupstorm.figures import unsettled
+from groupstorm.figures import table
 
-HELD: Final = unsettled.HELD
+HELD: Final = table.HELD
 
 ONE_OWNER: Final = "one_owner_per_generation"
 ASSIGNED_ONLY: Final = "members_own_what_they_were_assigned"
@@ -15,11 +15,11 @@ WORKS_ON_OWN: Final = "members_process_what_they_own"
 GENERATIONS: Final = "generations_increase"
 STATES: Final = "states_follow"
 TRANSITIONS: Final = "states_change_as_in_kafka"
-PARKED: Final = unsettled.PARKED
+PARKED: Final = table.PARKED
 SILENCE: Final = "silent_members_are_removed"
-OWNED_AT_END: Final = unsettled.OWNED_AT_END
+OWNED_AT_END: Final = table.OWNED_AT_END
 MEMBERS_LIVE: Final = "members_are_the_living_at_end"
-SETTLES: Final = unsettled.SETTLES
+SETTLES: Final = table.SETTLES
 
 INVARIANTS: Final = (
     ONE_OWNER,

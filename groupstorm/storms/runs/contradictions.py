@@ -10,7 +10,7 @@ from groupstorm.assignors.registry import get
 from groupstorm.clients.adapters import is_cooperative
 from groupstorm.clients.profiles import ALL_FETCHED, PROFILES, consumer_protocol_needs
 from groupstorm.figures import Figures
-from groupstorm.figures.unsettled import lag_growth
+from groupstorm.figures.table import lag_growth
 from groupstorm.storms.deployments.rolling_update import limits_of
 from groupstorm.storms.runs.load import MemberLoad, has_records, longest_work_us, member_load, record_ns
 from groupstorm.storms.scenario.consistency import is_shared, of_protocol

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from groupstorm.clients.profiles import ALL_FETCHED, consumer_protocol_needs
 from groupstorm.figures import Figures
-from groupstorm.figures.unsettled import HELD, SETTLED_LATE, SETTLES, lag_growth
+from groupstorm.figures.table import HELD, SETTLED_LATE, SETTLES, lag_growth
 from groupstorm.storms.checks.settling import OBSERVED_US
 from groupstorm.storms.runs.choices import client_defaults
 from groupstorm.storms.runs.contradictions import endless_work, has_fatal_record, outlasts_polls

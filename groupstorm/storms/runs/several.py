@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from groupstorm.figures.unsettled import finding, verdict_on
+from groupstorm.figures.table import finding, verdict_on
 from groupstorm.problems import InputError, not_one_of
 from groupstorm.storms.runs.choices import begin_apart, by_circumstances, defaults_among
 from groupstorm.storms.runs.contradictions import cause_of, cost_of

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from groupstorm.clients.brokers.contract import BrokerUnavailable
 from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.verdicts.agreement import TOLERATED_MS, TOLERATED_SHARE
+from groupstorm.verdicts.comparison import TOLERATED_MS, TOLERATED_SHARE
 from tests.conformance.backends import CONSUMERS, SHARES, STREAMS, Backend, Backends, Configuration
 from tests.conformance.raw import share_requests, streams_requests
 from tests.conformance.raw.consumer_requests import LEAVE, beat, enter

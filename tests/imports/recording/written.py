@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from groupstorm.imports.lines import Log
-from groupstorm.imports.observation import with_topic_names
 from groupstorm.imports.offsets_topic.meaning import CURRENT, EPOCH, GENERATION, MEMBER, MEMBER_GONE
 from groupstorm.imports.offsets_topic.segments import OffsetsSegments
+from groupstorm.imports.source import with_topic_names
 
 _SEGMENT = Path("__consumer_offsets-0", "00000000000000000000.log")
 #: The fields of a record that a recording keeps, by the kind of the record.

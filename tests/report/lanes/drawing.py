@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from groupstorm.explain.explanation import Explanation, explain
-from groupstorm.figures.by_group import WHOLE, Window
+from groupstorm.figures.accumulator import WHOLE, Window
 from groupstorm.report.lanes.picture import Picture, Recording, picture
 from groupstorm.trace.reader import Row, read_rows
 from groupstorm.trace.rows import as_mapping

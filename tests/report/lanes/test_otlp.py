@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from groupstorm.cli.trace_views import Part, send_spans
-from groupstorm.figures.by_group import WHOLE
+from groupstorm.figures.accumulator import WHOLE
 from groupstorm.problems import InputError, OutputError
 from groupstorm.report.lanes import spans
 from groupstorm.trace.reader import read_rows

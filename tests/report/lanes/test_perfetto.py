@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.figures.by_group import WHOLE, Window
+from groupstorm.figures.accumulator import WHOLE, Window
 from groupstorm.problems import InputError, OutputError
 from groupstorm.report.lanes.members import Activity
 from groupstorm.report.lanes.perfetto import UNOWNED, write_perfetto
@@ -241,7 +241,7 @@ def _peak_kib(folder: Path, rounds: int) -> int:
     code = (
         "import resource, sys; from pathlib import Path; "
         "from groupstorm.report.lanes.perfetto import write_perfetto; "
-        "from groupstorm.figures.by_group import WHOLE; "
+        "from groupstorm.figures.accumulator import WHOLE; "
         "write_perfetto(Path(sys.argv[1]), Path(sys.argv[1]) / 'out.json', frozenset(), WHOLE); "
         "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from groupstorm.cli.trace_views import Part, print_timeline
-from groupstorm.figures.by_group import WHOLE, Window
+from groupstorm.figures.accumulator import WHOLE, Window
 from groupstorm.report.lanes.picture import MEMBERS_MAX
 from groupstorm.trace.reader import read_rows
 from tests.command import groupstorm, refused

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from groupstorm.explain.explanation import explain
-from groupstorm.figures.by_group import WHOLE, Window
+from groupstorm.figures.accumulator import WHOLE, Window
 from groupstorm.report.lanes.spans import CLIENT, GROUP, SYSTEM, Joins, Span, spans
 from tests.figures.tracing import SECOND, Trace, consumer_group_trace, coordinator_trace
 from tests.report.lanes.drawing import of_coordinator, written
