@@ -48,9 +48,10 @@ class GroupPicture:
     def culprit(self) -> str:
         """The member whose rebalances cost most or, at equal cost, that began most; "" without one."""
         members = {member for _, member in self.begun if member}
-        return max(sorted(members), key=self._cost_of, default="")
+        return max(sorted(members), key=self.cost_of, default="")
 
-    def _cost_of(self, member: str) -> tuple[int, int]:
+    def cost_of(self, member: str) -> tuple[int, int]:
+        """What the rebalances of a member cost, in microseconds without an owner, and how many they are."""
         return (
             sum(us for (_, one), us in self.unowned_us_by.items() if one == member),
             sum(count for (_, one), count in self.begun.items() if one == member),

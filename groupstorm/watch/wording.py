@@ -33,7 +33,7 @@ def group_line(one: GroupPicture) -> str:
     figures = one.figures
     parts = [counted(figures.generations, "generation"), _unowned(one), _rebalances(one)]
     if one.culprit:
-        parts.append(f"culprit {one.culprit}")
+        parts.append(_culprit(one))
     parts.append(_staleness(one))
     return f"{one.group}: {'; '.join(parts)}"
 
@@ -72,11 +72,28 @@ def _rebalances(one: GroupPicture) -> str:
     return f"{text}: {', '.join(f'{count:,} {cause}' for cause, count in causes.items())}" if causes else text
 
 
+def _culprit(one: GroupPicture) -> str:
+    unowned_us, count = one.cost_of(one.culprit)
+    if one.begun.total() == 1:
+        return f"begun by {one.culprit}"
+    if unowned_us:
+        at_least = "at least " if one.at_least else ""
+        return f"those of {one.culprit} cost most, {at_least}{seconds(unowned_us / MICROSECONDS)} un-owned"
+    return f"{one.culprit} began most, {count:,}"
+
+
 def _staleness(one: GroupPicture) -> str:
+    """The age of the oldest record that waits and the lag, at their worst and now."""
     if one.now.staleness_us is None:
         return f"staleness unknown ({_NO_RECORDS})"
-    text = f"staleness {seconds(one.now.staleness_us / MICROSECONDS)}"
-    return text if one.now.waiting is None else f"{text}, lag {number(one.now.waiting)} records"
+    worst, peak = one.figures.staleness_max_seconds, one.figures.lag_peak
+    text = f"staleness {seconds(one.now.staleness_us / MICROSECONDS)} now"
+    if worst is not None:
+        text += f" (at most {seconds(worst)})"
+    if one.now.waiting is not None:
+        text += f", lag {number(one.now.waiting)} records now"
+        text += "" if peak is None else f" (at most {number(peak)})"
+    return text
 
 
 def group_as_json(one: GroupPicture, picture: Picture, span_us: int) -> dict[str, Any]:

@@ -22,7 +22,8 @@ def picture(*rows: dict[str, Any], end_s: float) -> GroupPicture:
 def test_times_of_the_coordinator_alone_are_lower_bounds() -> None:
     assert group_line(picture(*GROUP, end_s=30)) == (
         "g: 2 generations; un-owned at least 1.0 s in all, longest gap at least 1.0 s (t-1); "
-        f"2 rebalances: 1 left, 1 new-member; culprit b; {UNKNOWN_STALENESS}"
+        "2 rebalances: 1 left, 1 new-member; those of b cost most, at least 1.0 s un-owned; "
+        f"{UNKNOWN_STALENESS}"
     )
 
 
@@ -38,7 +39,7 @@ def test_a_group_that_never_had_all_its_partitions_has_unknown_times() -> None:
     one = picture(*GROUP[:4], end_s=5)
     why = "not every partition has had an owner yet"
     assert group_line(one) == (
-        f"g: 0 generations; un-owned unknown ({why}); 1 rebalance: 1 new-member; culprit a; "
+        f"g: 0 generations; un-owned unknown ({why}); 1 rebalance: 1 new-member; begun by a; "
         f"{UNKNOWN_STALENESS}"
     )
 
