@@ -215,11 +215,11 @@ def advice_sentences(advice: Advice, goals: Sequence[Requirement]) -> Iterator[s
 
 
 def _bought(advice: Advice, goals: Sequence[Requirement], before: Tried, after: Tried) -> str:
-    figures = dict.fromkeys([advice.figure, *(goal.figure for goal in goals), UNOWNED])
+    asked = [advice.figure, *(goal.figure for goal in goals)]
     parts = []
-    for figure in figures:
+    for figure in dict.fromkeys([*asked, UNOWNED]):
         old, new = before.spread(figure), after.spread(figure)
-        if old is not None and new is not None:
+        if old is not None and new is not None and (figure in asked or new.median <= old.median):
             parts.append(f"{_phrase(figure)} {_shown(figure, old)} -> {_shown(figure, new)}")
     return "; ".join(parts)
 

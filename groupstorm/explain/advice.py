@@ -109,15 +109,15 @@ def _is_static(history: History) -> bool:
 
 def _deploy_wave(finding: Finding, history: History) -> str:
     is_static = _is_static(history)
-    if is_static and finding.rebalances:
-        static = "keep each group.instance.id over restarts (StatefulSet), and close without LeaveGroup"
-    else:
-        static = "" if is_static else "use static members if a process is back within session.timeout.ms"
+    if is_static and not finding.rebalances:
+        return "Nothing in the group: partitions wait for as long as a restart takes. Make restarts faster."
     is_classic = not history.is_consumer_group and not history.has_threads
     is_eager = is_classic and _protocol(history) in (*_EAGER, "")
-    text = "; ".join(part for part in ("use cooperative-sticky" if is_eager else "", static) if part)
-    if not text:
-        return "Nothing in the group: partitions wait for as long as a restart takes. Make restarts faster."
+    if is_static:
+        static = "keep each group.instance.id over restarts (StatefulSet), and close without LeaveGroup"
+    else:
+        static = "use static members if a process is back within session.timeout.ms"
+    text = f"use cooperative-sticky; {static}" if is_eager else static
     return f"{text[0].upper()}{text[1:]}."
 
 

@@ -13,6 +13,7 @@ from tests.explain.explaining import explained, scenario_storm, storm
 SMALL = {"members": 4, "partitions": 8}
 SIX = {"members": 6, "partitions": 24}
 STATIC = "Use static members if a process is back within session.timeout.ms."
+NO_ROUND = "Nothing in the group: partitions wait for as long as a restart takes. Make restarts faster."
 NEW_PROTOCOL = "or use group.protocol=consumer, in which nobody waits for the slow one."
 
 
@@ -32,7 +33,14 @@ NEW_PROTOCOL = "or use group.protocol=consumer, in which nobody waits for the sl
             "static",
             SMALL,
             "deploy-wave",
-            "Nothing in the group: partitions wait for as long as a restart takes. Make restarts faster.",
+            NO_ROUND,
+        ),
+        (
+            "rolling-deploy",
+            "static",
+            {**SMALL, "partition.assignment.strategy": ["range"]},
+            "deploy-wave",
+            NO_ROUND,
         ),
         (
             "rolling-deploy",
