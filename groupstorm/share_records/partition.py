@@ -167,6 +167,12 @@ class SharePartition(InFlightRecords):
         """Give each record of the batch a state of its own."""
         batch.split(self.lock_records, self._around.timers.now_ms)
 
+    def unlock_all(self) -> None:
+        """End all locks without a word to the coordinator."""
+        for batch in self.batches:
+            for _, _, state in batch.parts(batch.first_offset, batch.last_offset):
+                state.unlock()
+
     def _expire(self, first: int, last: int) -> None:
         """A lock has ended: its records are AVAILABLE in memory at once, whatever the coordinator says."""
         floor = self.batches.floor(first)

@@ -77,8 +77,13 @@ class ShareChecks:
         """Nothing to complete."""
 
     def _loaded(self, event: events.SharePartitionsLoaded) -> None:
+        """What the broker gave before it forgot the group, and what nobody gave back, was no delivery."""
         for partition, position in zip(event.partitions, event.positions, strict=True):
             self._ends.setdefault(partition, position)
+            self._in_flight[partition] = [
+                one if one.holder is None else Flight(one.first, one.last, None, one.deliveries - 1)
+                for one in self._in_flight[partition]
+            ]
 
     def _acquired(self, event: events.ShareRecordsAcquired) -> None:
         ranges = zip(event.partitions, event.positions, event.counts, event.deliveries, strict=True)
@@ -87,6 +92,8 @@ class ShareChecks:
             before = self._take_out(partition, first, last)
             new = [Flight(*part, None, 0) for part in rest_of(first, last, [one[:2] for one in before])]
             end = self._ends[partition]
+            if first > end:  # an answer with those before waits until acknowledgements are written
+                self._put(partition, Flight(end, first - 1, None, 0))
             for one in new:
                 if one.first < end:
                     self._break(DONE_ONCE, f"{member} got {partition}@{one.first}, which was done")

@@ -91,6 +91,7 @@ class ShareLeader:
         self._dead_letter_topics = tuple(filter(None, [settings.choice(DEAD_LETTERS)]))
         self._timers = Timers()
         self._logs: dict[TopicPartition, VirtualLog] = {}
+        self._loaded: dict[SharePartitionKey, SharePartition] = {}
         self._coordinator = ShareCoordinator(_UPDATES_PER_SNAPSHOT, self.has_partition)
         self.broker = ShareBroker(_broker_options(settings), Ports(self, self, self), self._timers)
         own = {"share.auto.offset.reset": settings.choice(SHARE_OFFSET_RESET)}
@@ -137,10 +138,19 @@ class ShareLeader:
             for sent, response in replies:
                 assert isinstance(sent, Sent)
                 self._answer(sent, response)
+        self._unlock_forgotten()
         deadline_ms = self._timers.next_deadline()
         if deadline_ms is not None and (self._alarm_us is None or deadline_ms * 1000 < self._alarm_us):
             self._alarm_us = max(deadline_ms * 1000, self._clock.now_us)
             self._clock.at(self._alarm_us, self._fire, self._alarm_us)
+
+    def _unlock_forgotten(self) -> None:
+        """The broker forgets a group whose last connection has closed. A fetch of that connection may hold
+        records still: no row says that it got them, and none that it gave them back."""
+        for key, known in [*self._loaded.items()]:
+            if self.broker.share_partitions.get(key) is not known:
+                known.unlock_all()
+                del self._loaded[key]
 
     def _answer(self, sent: Sent, response: Response) -> None:
         for partition in sent.partitions:
@@ -176,8 +186,9 @@ class ShareLeader:
         )
 
     def _holds(self, member_id: str, partition: TopicPartition, one: Acquired) -> bool:
-        """Whether the records are locked for the member still."""
-        batch = self.share_partition(partition).batches.floor(one.first_offset)
+        """Whether the records are locked for the member still, and the group is not forgotten."""
+        known = self.broker.share_partitions.get(self._key(partition))
+        batch = None if known is None else known.batches.floor(one.first_offset)
         return batch is not None and any(
             state.is_held(member_id) for _, _, state in batch.parts(one.first_offset, one.last_offset)
         )
@@ -275,7 +286,7 @@ class ShareLeader:
         if key not in self._coordinator.states:
             self._coordinator.initialize(key, _INITIAL_STATE_EPOCH, -1)
         done(self._coordinator.read(key, leader_epoch)[0])
-        known = self.broker.share_partitions[key]
+        known = self._loaded[key] = self.broker.share_partitions[key]
         of = (str(key.topic_partition),)
         self._emit(events.SharePartitionsLoaded(key.group, of, (known.start_offset,)))
 

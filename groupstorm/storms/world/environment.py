@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Final
 
 from groupstorm.assignors.leader import LeaderMemory
 from groupstorm.assignors.userdata import TopicPartition
@@ -20,7 +21,14 @@ from groupstorm.storms.records.positions import Records
 from groupstorm.storms.runs.machine_cost import AssignorWork
 from groupstorm.storms.scenario.consistency import is_shared
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.setting_names import CLASSIC, CONSUMER, DELIVERY_LIMIT, GROUP_PROTOCOL
+from groupstorm.storms.scenario.setting_names import (
+    CLASSIC,
+    CONSUMER,
+    DELIVERY_LIMIT,
+    GROUP_PROTOCOL,
+    SHARE,
+    SHARE_HEARTBEAT,
+)
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_work import SlowRecordList
 from groupstorm.storms.scenario.steps import COORDINATOR_FAILOVER, Phases
@@ -50,15 +58,19 @@ def is_mixed(settings: Settings) -> bool:
     return len({own.choice(GROUP_PROTOCOL) for own in settings.of_profiles()}) > 1
 
 
+#: How often members of these groups send heartbeats whose client waits for the answer to the one before.
+_WAITING: Final = {CONSUMER: "group.consumer.heartbeat.interval.ms", SHARE: SHARE_HEARTBEAT}
+
+
 def heartbeats_wait(settings: Settings) -> bool:
-    """Whether a heartbeat of a consumer group may have to wait for the answer to the one before: it leaves
-    retry.backoff.ms after that at the earliest, also if all is well (RequestState.onSuccessfulAttempt)."""
-    interval_ms = settings.integer("group.consumer.heartbeat.interval.ms")
+    """Whether a heartbeat of a consumer or share group may have to wait for the answer to the one before: it
+    leaves retry.backoff.ms after that at the earliest, also if all is well
+    (RequestState.onSuccessfulAttempt)."""
     round_trip_ms = 2 * settings.distribution("net_latency_ms").largest_us // 1000 + 1
     return any(
-        round_trip_ms + own.integer("retry.backoff.ms") > interval_ms
+        round_trip_ms + own.integer("retry.backoff.ms") > settings.integer(_WAITING[protocol])
         for own in settings.of_profiles()
-        if own.choice(GROUP_PROTOCOL) == CONSUMER
+        if (protocol := own.choice(GROUP_PROTOCOL)) in _WAITING
     )
 
 
