@@ -33,7 +33,7 @@ GivenUp = events.PartitionsRevoked | events.PartitionsLost | events.MemberCrashe
 
 class _Member:
     """A member of a consumer group: its epoch, and the epoch in which it got each of its partitions. Those of
-    its first row it may have had for any time."""
+    its first row, and of one in which a static member leaves for a while, it may have had for any time."""
 
     __slots__ = ("epoch", "since")
 
@@ -42,9 +42,11 @@ class _Member:
         self.since: dict[str, int] = {}
 
     def reconciled(self, event: coordinator_events.MemberReconciled) -> None:
-        since = event.generation if self.epoch >= 0 else 0
+        is_away = event.generation < 0
+        since = 0 if is_away or self.epoch < 0 else event.generation
+        known = {} if is_away else self.since
         self.epoch = event.generation
-        self.since = {one: self.since.get(one, since) for one in (*event.partitions, *event.revoking)}
+        self.since = {one: known.get(one, since) for one in (*event.partitions, *event.revoking)}
 
 
 class FencedCommits:
