@@ -112,6 +112,9 @@ class GapReasons:
         self._state: str = GroupState.EMPTY
         self._since_us = 0
         self._last_joiner = ""
+        #: When all but the last had joined; until when a member stands still, if a row says so.
+        self._others_joined_us = self._joined_us = 0
+        self._still_until_us: dict[str, int] = {}
         self._expired_us: int | None = None
         self._removed = ""
         self._removed_us: int | None = None
@@ -147,6 +150,7 @@ class GapReasons:
             member_events.PartitionsRevoked: self._revoked,
             member_events.PartitionsLost: self._lost,
             member_events.MemberCrashed: self._crashed,
+            member_events.MemberPaused: self._stands_still,
             **self._tasks.handlers,
         }
 
@@ -175,6 +179,7 @@ class GapReasons:
         self._migration.state_changed(now_us, event)
         if event.state == GroupState.PREPARING_REBALANCE:
             self._last_joiner = ""
+            self._others_joined_us = self._joined_us = now_us
         reason, who = Reason.CALLBACK, ""
         if self._state == GroupState.PREPARING_REBALANCE:
             reason, who = self._join_phase_over(now_us, event.cause)
@@ -200,15 +205,20 @@ class GapReasons:
             return Reason.INITIAL_DELAY, ""
         if self._expired_us == now_us:
             return Reason.SESSION, ""
-        if lasted_us <= SLOW_US:
+        still_us = self._still_until_us.get(self._last_joiner, 0) - self._others_joined_us
+        if lasted_us <= SLOW_US and 2 * still_us <= lasted_us:
             return Reason.REJOIN, ""
         who = self._removed if self._removed_us == now_us else self._last_joiner
         if self._slowest is None or lasted_us > self._slowest[1]:
             self._slowest = who, lasted_us
         return Reason.SLOW, who
 
-    def _joined(self, _now_us: int, event: events.JoinParked) -> None:
+    def _joined(self, now_us: int, event: events.JoinParked) -> None:
+        self._others_joined_us, self._joined_us = self._joined_us, now_us
         self._last_joiner = event.member
+
+    def _stands_still(self, now_us: int, event: member_events.MemberPaused) -> None:
+        self._still_until_us[event.member] = now_us + event.duration_us
 
     def _member_removed(self, now_us: int, event: events.MemberRemoved) -> None:
         self._removed, self._removed_us = event.member, now_us

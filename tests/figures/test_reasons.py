@@ -333,6 +333,23 @@ def test_a_join_phase_of_more_than_ten_seconds_waits_for_somebody(lasted_s: floa
     assert [*found.us] == [reason]
 
 
+@pytest.mark.parametrize(("still_s", "reason"), [(4.5, Reason.SLOW), (3.5, Reason.REJOIN)])
+def test_a_short_join_phase_waits_for_who_stands_still_most_of_it(still_s: float, reason: Reason) -> None:
+    """A phase of 6 s, whose last member is paused as it begins; the other one joins after a second. So the
+    pause holds it for 3.5 s, or for 2.5 s."""
+    found = divided(
+        (20, member_events.MemberPaused(G, "a", "a", (), (), int(still_s * 1_000_000), "pause")),
+        (20, revoked("b", "rebalance", "p1")),
+        (20, state("PreparingRebalance", "new-member")),
+        (21, joined("b")),
+        (26, joined("a")),
+        (26, state("CompletingRebalance", "all-joined")),
+        (26, state("Stable", "assigned")),
+        (26, assigned("b", "p1")),
+    )
+    assert [*found.us] == [reason]
+
+
 def test_each_round_has_waited_for_its_own_members() -> None:
     slow = divided(
         (10, state("PreparingRebalance", "new-member")),
