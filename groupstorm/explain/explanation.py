@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from groupstorm.explain.advice import advice_for, presets_for
 from groupstorm.explain.findings import Finding, find
 from groupstorm.explain.history import History
-from groupstorm.explain.patterns.table import PATTERNS
+from groupstorm.explain.patterns import PATTERNS
 from groupstorm.explain.recorder import Recorder
 from groupstorm.figures.accumulator import WHOLE, FiguresAccumulator, Window
 from groupstorm.history.figures_from import figures_from_us

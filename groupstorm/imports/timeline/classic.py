@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 from groupstorm.imports.details import optional
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.source import Observation
-from groupstorm.imports.templates.catalogues import Catalogue, table
+from groupstorm.imports.templates import Catalogue, table
 from groupstorm.imports.timeline.ends import EmptiedGroup
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
 from groupstorm.imports.timeline.reasons import UNKNOWN
