@@ -17,12 +17,10 @@ from groupstorm.share_records.config import ShareBrokerConfig
 from groupstorm.share_records.coordinator import ShareCoordinator
 from groupstorm.share_records.messages import Request
 from groupstorm.share_records.ports import SharePartitionKey, TopicPartition, WriteState
-from groupstorm.share_records.script.clients import Client, kind_of
-from groupstorm.share_records.script.log import ScriptCluster, ScriptLog
-from groupstorm.share_records.script.persister import ScriptPersister, print_read, read_way
-from groupstorm.share_records.script.printing import print_answer, print_state
-from groupstorm.share_records.script.requests import (
+from groupstorm.share_records.script.clients import (
     GROUP,
+    Client,
+    kind_of,
     name_of,
     partition_of,
     read_acknowledge,
@@ -30,6 +28,9 @@ from groupstorm.share_records.script.requests import (
     read_error,
     read_fetch,
 )
+from groupstorm.share_records.script.log import ScriptCluster, ScriptLog
+from groupstorm.share_records.script.persister import ScriptPersister, print_read, read_way
+from groupstorm.share_records.script.printing import print_answer, print_state
 from groupstorm.share_records.timers import Timers
 from groupstorm.turns import at_once
 
