@@ -10,7 +10,6 @@ from typing import Final
 
 from groupstorm.explain.findings import Kind, Pattern, Rule
 from groupstorm.explain.patterns import (
-    connect,
     deployments,
     group,
     membership,
@@ -30,8 +29,8 @@ _RULES: Final[Mapping[str, Rule]] = {
     "static-orphan": sessions.static_orphan,
     "poison-record": waiting.poison_record,
     "max-poll-interval": waiting.max_poll_interval,
-    "slow-worker": connect.slow_worker,
-    "config-behind": connect.config_behind,
+    "slow-worker": waiting.slow_worker,
+    "config-behind": refused.config_behind,
     "failing-members": membership.failing_members,
     "coordinator-moved": group.coordinator_moved,
     "append-failed": group.append_failed,
@@ -55,7 +54,7 @@ _RULES: Final[Mapping[str, Rule]] = {
     "static-restart": deployments.static_restart,
     "gone-unsaid": membership.gone_unsaid,
     "topics-changed": group.metadata_changed,
-    "waiting-work": connect.waiting_work,
+    "waiting-work": waiting.waiting_work,
     "leader-rejoined": group.leader_rejoined,
     "formed-in-rounds": group.formation,
     "waits-for-heartbeat": waiting.next_heartbeat,
