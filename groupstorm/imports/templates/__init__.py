@@ -169,7 +169,6 @@ APPEND_REFUSED: Final = "append-refused"
 
 
 def table(name: str) -> tuple[Template, ...]:
-    """The templates of one table."""
     return tuple(
         Template(kind.removesuffix("+"), text, where, kind.endswith("+"), program)
         for kind, where, program, text in rows(__package__, name)
