@@ -117,13 +117,18 @@ class Unknown:
         return {name: None for cause in self.sentences for name in NEEDED_BY[cause]}
 
 
+def json_object(text: str) -> dict[str, Any]:
+    """The JSON object of a row's detail; empty if it is none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
 def scenario_of(first: TracedEvent) -> dict[str, Any]:
     """The scenario that the first row of a storm's trace holds as JSON; empty of any other row."""
-    try:
-        scenario = json.loads(first.detail) if isinstance(first, ScenarioStarted) else None
-    except ValueError:
-        return {}
-    return scenario if isinstance(scenario, dict) else {}
+    return json_object(first.detail) if isinstance(first, ScenarioStarted) else {}
 
 
 def settings_of(first: TracedEvent) -> dict[str, Any]:

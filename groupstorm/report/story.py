@@ -7,7 +7,6 @@ stands in braces is a word of `_WORDS`, or else a column of the row.
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from groupstorm import tables
 from groupstorm.explain.explanation import Reader
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.history.gaps import ClosedGap
+from groupstorm.history.unknown import json_object
 from groupstorm.imports.timeline.members import name_before_uuid
 from groupstorm.problems import InputError
 from groupstorm.wording import dollars, size, some
@@ -60,7 +60,7 @@ def _some(partitions: Iterable[str] | None) -> str:
 
 
 def _settings(row: Row) -> str:
-    return ", ".join(f"{name}={value}" for name, value in json.loads(row["detail"]).items())
+    return ", ".join(f"{name}={value}" for name, value in json_object(row["detail"]).items())
 
 
 def _who(row: Row) -> str:
@@ -98,9 +98,9 @@ def _callback(name: str) -> Callable[..., str]:
 
 
 def _begun(row: Row) -> str:
-    detail = json.loads(row["detail"])
-    began = detail.get("began")
-    return f"{began} UTC" if began else f"{detail['clock']}, with no date that any line says"
+    detail = json_object(row["detail"])
+    clock = f"{detail.get('clock', 'an unknown time')}, with no date that any line says"
+    return f"{detail['began']} UTC" if detail.get("began") else clock
 
 
 def _lasted(row: Row) -> str:
