@@ -116,7 +116,7 @@ def find(
 
 def _entries() -> Iterator[_Entry]:
     from groupstorm.cli.commands import COMMANDS
-    from groupstorm.explain.patterns.table import PATTERNS
+    from groupstorm.explain.patterns import PATTERNS
     from groupstorm.storms.scenario.setting_names import SETTINGS
     from groupstorm.storms.scenario.steps import STEP_KINDS
 

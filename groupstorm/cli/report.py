@@ -17,8 +17,8 @@ from groupstorm.cli.printing import (
 from groupstorm.figures.accumulator import Window
 from groupstorm.pipeline.analysis import weight
 from groupstorm.problems import InputError
+from groupstorm.report.page import Report
 from groupstorm.report.page.content import RunView
-from groupstorm.report.page.page import Report
 from groupstorm.report.page.sources import find_sources
 from groupstorm.storms.runs.run_folder import real_time_options, write_text
 from groupstorm.units import window_us

@@ -21,7 +21,7 @@ from groupstorm.cli.printing import command_line, print_json, print_made
 from groupstorm.cli.rollout_text import Answer, print_rollout, rollout_content
 from groupstorm.cli.run import print_assignor_failures
 from groupstorm.problems import CheckFailed, InputError, writing
-from groupstorm.report.change_comment import Version, change_answer, change_comment, changed_settings
+from groupstorm.report.comparisons import Version, change_answer, change_comment, changed
 from groupstorm.report.progress import runs_progress
 from groupstorm.report.rollout import Rollouts, rollout_answer
 from groupstorm.storms.deployments.alternatives import (
@@ -312,7 +312,7 @@ def _content(before: Version, after: Version) -> dict[str, Any]:
         "unmet": list(after.unmet),
         "settings": {
             name: {"before": old, "after": new}
-            for name, (old, new) in changed_settings(before, after).items()
+            for name, (old, new) in changed(before.settings, after.settings).items()
         },
         **{
             when: {

@@ -14,7 +14,7 @@ from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.script.run import run_lines, run_scenario
 from groupstorm.coordinator.script.scenario import Scenario
 from groupstorm.problems import InputError
-from groupstorm.share_records.script.run import run_records
+from groupstorm.share_records.script import run_records
 
 #: The characters of a line; a longer one is no scenario that anybody wrote.
 LINE_MAX: Final = 1 << 24

@@ -2,5 +2,5 @@
 
 `explanation.explain` reads a trace once. `recorder` keeps of its rows what `history` describes: rebalances,
 members that came and went, incidents. Each module of `patterns` holds rules over that history;
-`patterns.table` lists them. Un-owned time is that of `groupstorm.history.ownership`.
+`patterns.PATTERNS` lists them. Un-owned time is that of `groupstorm.history.ownership`.
 """

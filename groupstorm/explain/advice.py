@@ -9,10 +9,9 @@ from typing import Final
 from groupstorm.explain.findings import Finding, culprits
 from groupstorm.explain.history import History
 from groupstorm.explain.incidents import COORDINATOR_ERRORS
-from groupstorm.explain.patterns.connect import herder_busy_us
+from groupstorm.explain.patterns import PATTERNS
 from groupstorm.explain.patterns.sessions import may_have_closed
-from groupstorm.explain.patterns.table import PATTERNS
-from groupstorm.explain.patterns.waiting import poison_record
+from groupstorm.explain.patterns.waiting import herder_busy_us, poison_record
 from groupstorm.wording import counted, listed, seconds
 
 #: Assignors of classic groups with which everybody gives up everything in a round.

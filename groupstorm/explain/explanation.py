@@ -11,13 +11,13 @@ from typing import Final, NamedTuple
 from groupstorm.explain.advice import advice_for, presets_for
 from groupstorm.explain.findings import Finding, find
 from groupstorm.explain.history import History
-from groupstorm.explain.patterns.table import PATTERNS
+from groupstorm.explain.patterns import PATTERNS
 from groupstorm.explain.recorder import Recorder
 from groupstorm.figures.accumulator import WHOLE, FiguresAccumulator, Window
-from groupstorm.history.figures_from import figures_from_us
 from groupstorm.history.gaps import ClosedGap, Handler, nearest_rank
 from groupstorm.history.reasons import GapReasons, Reason, Reasons
 from groupstorm.history.rebalances import Absence, Rebalance, Row
+from groupstorm.history.unknown import figures_from_us
 from groupstorm.imports.output import writers_of_logs
 from groupstorm.problems import InputError
 from groupstorm.trace.reader import read_entries

@@ -6,7 +6,6 @@ microseconds since the trace began; a `Row` is a row of the trace as `groupstorm
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -232,12 +231,3 @@ class History:
 
     def came(self) -> list[Change]:
         return [one for one in self.changes if one.kind is ChangeKind.CAME]
-
-
-def json_object(text: str) -> Mapping[str, Any]:
-    """The JSON object of a row's detail; empty if it is none."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from groupstorm.explain.epochs import Epochs
-from groupstorm.explain.history import COORDINATOR_KINDS, History, Incident, json_object
+from groupstorm.explain.history import COORDINATOR_KINDS, History, Incident
 from groupstorm.explain.incidents import Refusals, incident_of
 from groupstorm.explain.stuck_records import StuckRecords, Uncommitted
 from groupstorm.figures.accumulator import FiguresAccumulator
@@ -23,6 +23,7 @@ from groupstorm.history.rebalances import (
     Row,
     SlowRevocation,
 )
+from groupstorm.history.unknown import json_object
 from groupstorm.trace.events.group_states import Cause, GroupState
 from groupstorm.trace.rows import TraceEntry
 

@@ -3,11 +3,11 @@ how evenly they were shared."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from groupstorm.history.rebalances import Row
+from groupstorm.history.unknown import json_object
 
 #: Workers that differ by one are as even as they can be.
 _UNEVEN_MIN: Final = 2
@@ -68,7 +68,8 @@ class Work:
         self.is_seen = True
         now_us = row["time_us"]
         self._see_delay(row, delay_max_us)
-        stops = frozenset(json.loads(row["detail"]).get("revoked") or ())
+        revoked = json_object(row["detail"]).get("revoked")
+        stops = frozenset(map(str, revoked if isinstance(revoked, list) else ()))
         runs = frozenset(row["tasks"]) - stops
         lost = self._of.get(worker, frozenset()) - runs
         self._stop(lost & stops, now_us, worker)

@@ -8,13 +8,12 @@ from typing import Any, Final, NamedTuple
 from groupstorm.figures.table import Figures
 from groupstorm.figures.totals import Totals, totals_of
 from groupstorm.history.coordinator_view import CoordinatorView
-from groupstorm.history.figures_from import figures_from_us
 from groupstorm.history.gaps import OwnershipListener
 from groupstorm.history.group_sums import GroupSums
 from groupstorm.history.lag import LagCurve
 from groupstorm.history.records import NANO
 from groupstorm.history.row_rules import RowRules
-from groupstorm.history.unknown import OWNERSHIP
+from groupstorm.history.unknown import OWNERSHIP, figures_from_us
 from groupstorm.trace.rows import TracedEvent, TraceEntry, read_row
 from groupstorm.trace.schema import Source
 

@@ -1,5 +1,5 @@
-"""The state of one partition, and the times without an owner: their sum, the longest, and those that
-deployments and crashes began.
+"""The state of one partition, and the times without an owner: their sum, the longest, percentiles, and those
+that deployments and crashes began.
 
 When a gap begins, ends and counts is the rule of `ownership`.
 """

@@ -344,7 +344,6 @@ class Ownership:
                 yield partition, owner, positions[index] if positions is not None else 0
 
     def _end(self, partition: Partition, owner: Owner, position: int, callback_us: int, now_us: int) -> None:
-        """The interval of ``owner`` ends."""
         if partition.processing == 1:
             partition.accounted_us = now_us
         else:

@@ -12,9 +12,9 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from groupstorm.history.coordinator_view import Handover, Handovers
-from groupstorm.history.figures_from import figures_from_us
 from groupstorm.history.gaps import ClosedGap, Handler
 from groupstorm.history.protocols import NO_TASK_RUN, Migration, MigrationWatch, TaskRun, TaskRunWatch
+from groupstorm.history.unknown import figures_from_us
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events

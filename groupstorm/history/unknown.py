@@ -1,4 +1,5 @@
-"""The facts that a trace does not hold: the figures that need one of them are null and not zero.
+"""What a trace says about itself: its scenario, and the facts that it does not hold. The figures that need
+one of those are null and not zero.
 
 Most of them are missing from imported traces; a trace of `groupstorm serve` lacks the facts of which no
 request informs a coordinator.
@@ -6,10 +7,13 @@ request informs a coordinator.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from groupstorm.trace.events.imported import EvidenceMissing
+from groupstorm.trace.events.scenario import ScenarioStarted
+from groupstorm.trace.rows import TracedEvent
 
 OWNERSHIP: Final = "ownership"
 MEMBERS: Final = "members"
@@ -111,3 +115,29 @@ class Unknown:
     def nothing(self) -> dict[str, None]:
         """The figures that are not known."""
         return {name: None for cause in self.sentences for name in NEEDED_BY[cause]}
+
+
+def json_object(text: str) -> dict[str, Any]:
+    """The JSON object of a row's detail; empty if it is none."""
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def scenario_of(first: TracedEvent) -> dict[str, Any]:
+    """The scenario that the first row of a storm's trace holds as JSON; empty of any other row."""
+    return json_object(first.detail) if isinstance(first, ScenarioStarted) else {}
+
+
+def settings_of(first: TracedEvent) -> dict[str, Any]:
+    """The settings of that scenario; empty if it has none."""
+    settings = scenario_of(first).get("settings")
+    return settings if isinstance(settings, dict) else {}
+
+
+def figures_from_us(first: TracedEvent) -> int | None:
+    """By the first row of a trace; None: from there on."""
+    from_ms = scenario_of(first).get("figures_from")
+    return from_ms * 1000 if isinstance(from_ms, int) and from_ms > 0 else None

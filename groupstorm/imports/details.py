@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from groupstorm.imports.prefixes import Prefix, find_prefix
-from groupstorm.imports.templates.catalogues import (
+from groupstorm.imports.templates import (
     BROKER_CONFIG,
     FRANZ_GO_FIELDS,
     UNKNOWN_ERROR,

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from groupstorm.imports.prefixes import Prefix, Writer
 from groupstorm.imports.source import POD, Observation
-from groupstorm.imports.templates.catalogues import (
+from groupstorm.imports.templates import (
     APPEND_REFUSED,
     BROKER_CONFIG,
     BROKER_KINDS,

@@ -29,7 +29,7 @@ from groupstorm.imports.line_owners import LineOwners
 from groupstorm.imports.lines import HEAD_BYTES, INDENTED, Log, LogFile
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
 from groupstorm.imports.source import LogSource, Observation
-from groupstorm.imports.templates.catalogues import BARE, BARE_BEGINNING, CATALOGUES, Catalogue, Found
+from groupstorm.imports.templates import BARE, BARE_BEGINNING, CATALOGUES, Catalogue, Found
 from groupstorm.imports.times import Instant, instant, sights
 
 #: Kinds of lines that are understood, and change nothing.

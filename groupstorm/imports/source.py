@@ -167,7 +167,6 @@ class LogSource(ABC):
         self.lines = begun + file.line
 
     def see_time(self, time_us: int) -> None:
-        """The time of an observation."""
         if self.first_us is None or time_us < self.first_us:
             self.first_us = time_us
         if self.last_us is None or time_us > self.last_us:

@@ -53,7 +53,7 @@ class Result(ABC):
 
         Raises InputError, and OutputError if it cannot be written.
         """
-        from groupstorm.report.page.page import Report
+        from groupstorm.report.page import Report
         from groupstorm.storms.runs.run_folder import write_text
 
         path = Path(file)

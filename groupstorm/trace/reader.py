@@ -127,13 +127,18 @@ def _parse(file: Path, number: int, line: bytes) -> dict[str, Any]:
                 f"{file}: line {number}: the file ends inside this line: "
                 "the run that wrote it was ended, or is still writing"
             ) from problem
-        what = str(problem)
-        if isinstance(problem, json.JSONDecodeError):  # some of its messages end in "at", others do not
-            what = f"{problem.msg.removesuffix(' at')} at column {problem.pos + 1}"
-        raise InputError(f"{file}: line {number}: not JSON: {what}") from problem
+        raise InputError(f"{file}: line {number}: {not_json(problem)}") from problem
     if not isinstance(row, dict):
         raise InputError(f"{file}: line {number}: not a row of a trace: expected a JSON object")
     return row
+
+
+def not_json(problem: Exception) -> str:
+    """Why a line is not JSON, and at which column."""
+    if not isinstance(problem, json.JSONDecodeError):
+        return f"not JSON: {problem}"
+    # some of its messages end in "at", others do not
+    return f"not JSON: {problem.msg.removesuffix(' at')} at column {problem.pos + 1}"
 
 
 def _version_line(file: Path, row: Mapping[str, Any]) -> bool:

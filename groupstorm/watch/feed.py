@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final, NamedTuple, Protocol
 
 from groupstorm.problems import InputError
-from groupstorm.trace.reader import Row
+from groupstorm.trace.reader import Row, not_json
 from groupstorm.trace.rows import TraceEntry, read_row
 from groupstorm.trace.schema import READABLE_VERSIONS, VERSION_KEY
 
@@ -63,7 +63,7 @@ def read_line(line: str) -> WatchedRow | None:
     try:
         row: Any = json.loads(line)
     except (ValueError, RecursionError) as problem:
-        raise InputError(f"not JSON: {problem}") from problem
+        raise InputError(not_json(problem)) from problem
     if not isinstance(row, dict):
         raise InputError("not a row of a trace: expected a JSON object")
     if VERSION_KEY in row and "event" not in row:

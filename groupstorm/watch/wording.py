@@ -29,7 +29,6 @@ def heading(picture: Picture, span_us: int) -> str:
 
 
 def group_line(one: GroupPicture) -> str:
-    """A group in one line."""
     figures = one.figures
     parts = [counted(figures.generations, "generation"), _unowned(one), _rebalances(one)]
     if one.culprit:

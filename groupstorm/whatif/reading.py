@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.table import Figures
+from groupstorm.history.unknown import figures_from_us, json_object, settings_of
 from groupstorm.problems import InputError
+from groupstorm.storms.scenario.settings import read
 from groupstorm.trace.events import coordinator, imported, member, scenario
 from groupstorm.trace.events.coordinator import GroupStateChanged
 from groupstorm.trace.events.group_states import Cause, GroupState
@@ -220,9 +221,11 @@ class _Reader:
     # -- the trace itself ------------------------------------------------------------------------
 
     def _scenario(self, event: scenario.ScenarioStarted) -> None:
-        written = json.loads(event.detail)
-        self.reading.scenario = written["settings"]
-        self.reading.figures_from_us = int(written.get("figures_from", 0)) * 1000
+        self.reading.scenario = settings_of(event)
+        for name in ("client_profile", "member_settings"):
+            if self.reading.scenario.get(name):
+                read(name, self.reading.scenario[name], f"{self._place}: ")
+        self.reading.figures_from_us = figures_from_us(event) or 0
         self._partitions(event.partitions)
 
     def _created(self, event: scenario.PartitionsCreated) -> None:
@@ -252,10 +255,10 @@ class _Reader:
 
     def _configured(self, event: imported.MemberConfigured) -> None:
         known = self.reading.configured.get(event.member, {})
-        self.reading.configured[event.member] = {**known, **json.loads(event.detail)}
+        self.reading.configured[event.member] = {**known, **json_object(event.detail)}
 
     def _broker_configured(self, event: imported.BrokerConfigured) -> None:
-        found = {name: (value, self._place) for name, value in json.loads(event.detail).items()}
+        found = {name: (value, self._place) for name, value in json_object(event.detail).items()}
         self.reading.broker_configured.update(found)
 
     # -- the coordinator -------------------------------------------------------------------------

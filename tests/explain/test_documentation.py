@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.explain.patterns.table import PATTERNS
+from groupstorm.explain.patterns import PATTERNS
 from tests.command import groupstorm
 from tests.generated_pages import check_section
 from tools.documentation.reference import patterns_page

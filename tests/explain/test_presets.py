@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from groupstorm.explain.patterns.table import PATTERNS
+from groupstorm.explain.patterns import PATTERNS
 from groupstorm.figures.accumulator import Window
 from groupstorm.storms.scenario.preset_files import preset_names
 from tests.explain.explaining import SECOND_US, explained, first, names, storm

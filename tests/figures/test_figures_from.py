@@ -8,7 +8,7 @@ import pytest
 
 from groupstorm.figures import FiguresAccumulator
 from groupstorm.figures.accumulator import Window, figures_by_group
-from groupstorm.history.figures_from import figures_from_us
+from groupstorm.history.unknown import figures_from_us
 from groupstorm.problems import InputError
 from groupstorm.storms.runs.run import chosen_assignors, run
 from groupstorm.storms.scenario.files import ResolvedScenario, parse

@@ -9,7 +9,7 @@ import pytest
 from groupstorm.imports.offsets_topic.meaning import MEMBER, MEMBER_GONE, MODERN_GONE, TARGET, TARGET_EPOCH
 from groupstorm.imports.parser import NOTED
 from groupstorm.imports.prefixes import Writer
-from groupstorm.imports.templates.catalogues import (
+from groupstorm.imports.templates import (
     APPEND_REFUSED,
     BARE_BEGINNING,
     BROKER_CONFIG,

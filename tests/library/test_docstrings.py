@@ -9,10 +9,11 @@ from types import ModuleType
 
 import pytest
 
-from groupstorm.library import comparison, reading, run_result, sweep_result
+from groupstorm import library
+from groupstorm.library import comparison, run_result, sweep_result
 from tests.generated_pages import DOCS
 
-MODULES = (comparison, reading, run_result, sweep_result)
+MODULES = (library, comparison, run_result, sweep_result)
 
 pytestmark = pytest.mark.slow
 

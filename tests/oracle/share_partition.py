@@ -15,9 +15,9 @@ from groupstorm.share_records.coordinator import ShareCoordinator, ShareState
 from groupstorm.share_records.in_flight import InFlightBatch
 from groupstorm.share_records.partition import SharePartition, Surroundings
 from groupstorm.share_records.ports import KafkaError, LogRead, NullPointer, RecordBatch, SharePartitionKey
+from groupstorm.share_records.script.clients import read_batch
 from groupstorm.share_records.script.log import ScriptLog
 from groupstorm.share_records.script.persister import ScriptPersister
-from groupstorm.share_records.script.requests import read_batch
 from groupstorm.share_records.states import DeliveryRule, InFlightState
 from groupstorm.share_records.timers import Timers
 from groupstorm.turns import at_once

@@ -11,8 +11,7 @@ from typer.testing import CliRunner
 
 from groupstorm.cli.commands import app
 from groupstorm.problems import InputError
-from groupstorm.report.sentences import GROUP_EVENTS, OVERVIEW_EVENTS, SENTENCES
-from groupstorm.report.story import Selection, sentence, story
+from groupstorm.report.story import GROUP_EVENTS, OVERVIEW_EVENTS, SENTENCES, Selection, sentence, story
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.events import coordinator as coordinator_events

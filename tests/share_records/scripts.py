@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from groupstorm.coordinator.script.scenario import read_scenario
-from groupstorm.share_records.script.run import run_records
+from groupstorm.share_records.script import run_records
 
 GOLDEN = Path(__file__).parent / "golden"
 

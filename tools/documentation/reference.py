@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from groupstorm.cli.presets import shown_values
 from groupstorm.coordinator.classic.states import TRANSITIONS
 from groupstorm.explain.findings import Pattern
-from groupstorm.explain.patterns.table import PATTERNS
+from groupstorm.explain.patterns import PATTERNS
 from groupstorm.storms.scenario.setting_names import SETTINGS
 from groupstorm.storms.scenario.steps import STEP_KINDS, StepKind
 from groupstorm.trace.events import coordinator, imported, member, scenario, share, streams

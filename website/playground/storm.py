@@ -61,7 +61,7 @@ def _written(value: Any) -> str:
 
 def get_ready() -> None:
     """Import what a comparison and its report need, which takes seconds in a browser."""
-    for name in ("groupstorm.library", "groupstorm.report.page.page"):
+    for name in ("groupstorm.library", "groupstorm.report.page"):
         importlib.import_module(name)
 
 

@@ -1,7 +1,8 @@
-"""Patterns of refused requests, and of partitions without an offset, by the members' own lines."""
+"""Patterns of refused requests, of partitions without an offset, and of Connect workers that ask again."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Final
 
@@ -18,9 +19,9 @@ from groupstorm.explain.incidents import (
     UNRELEASED,
     Refusal,
 )
-from groupstorm.explain.patterns.selecting import unique
+from groupstorm.explain.patterns.selecting import SECOND_US, begins_after, unique
 from groupstorm.history.reasons import SLOW_US
-from groupstorm.wording import counted, listed
+from groupstorm.wording import counted, listed, seconds
 
 #: A member that is refused so often, and comes into no generation, turns in circles.
 TRIED_MIN: Final = 3
@@ -98,3 +99,24 @@ def _named(partitions: Sequence[str], began: dict[str, int]) -> str:
     named = [f"{one} (began at {began[one]:,})" if one in began else one for one in partitions[:NAMED_MAX]]
     more = len(partitions) - len(named)
     return listed([*named, f"{more:,} more"]) if more else listed(named)
+
+
+def config_behind(history: History) -> Match | None:
+    """A worker of Kafka Connect joined three times or more only because it had not read the configuration by
+    which the leader assigns (config.storage.topic) to its end, or has another one."""
+    found = [*history.of_kind("config-behind")]
+    times = Counter(one.member for one in found)
+    asked = [one for one in found if times[one.member] >= TRIED_MIN]
+    if not asked:
+        return None
+    members = unique(one.member for one in asked)
+    lasted = seconds((asked[-1].time_us - asked[0].time_us) / SECOND_US)
+    named = [f"{one} {counted(times[one], 'time')}" for one in members[:NAMED_MAX]]
+    sentence = (
+        f"Within {lasted} workers asked for another rebalance, as they had another configuration than the "
+        f"one by which the leader assigns: {listed(named)}."
+    )
+    rebalances = [
+        each for each in history.rebalances if any(begins_after(each, one.time_us) for one in asked)
+    ]
+    return Match(sentence, members, rebalances, (), [one.row for one in asked])

@@ -1,8 +1,9 @@
 """Members that a round waits for: in the join phase, in the leader's assignor, in a callback, or because they
-do not call poll() in time; and the record that may be why."""
+do not call poll() in time, and the record that may be why; and the work of Kafka Connect that waits."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from typing import Final
 
 from groupstorm.explain.findings import Match
@@ -254,3 +255,50 @@ def _stood(stood: list[StuckRecord]) -> Match:
     )
     rows = [one.first for one in same]
     return Match(sentence, unique([member]), (), (), rows, partitions=names)
+
+
+def slow_worker(history: History) -> Match | None:
+    """A worker of Kafka Connect left the group itself, because rebalance.timeout.ms had passed without a
+    poll() of its herder, which stops and starts connectors and tasks in between."""
+    match = poll_timeouts(history, "rebalance.timeout.ms") if history.is_connect else None
+    if match is not None and (busy_us := herder_busy_us(history, match)):
+        match.sentence += f" The herder was busy for at least {seconds(busy_us / SECOND_US)}."
+    return match
+
+
+def herder_busy_us(history: History, match: Match) -> int:
+    """The longest time between a poll() that was too late and the one before it, as far as rows show it: the
+    time-out, if it is known, and the time until a join phase of the group ended."""
+    limits = [history.settings.number("rebalance.timeout.ms", member) or 0 for member in match.members]
+    rounds = [one for each in history.rebalances for one in each.rounds]
+    ends = [int(one.joined["time_us"]) for one in rounds if one.joined is not None]
+    left = [int(row["time_us"]) for row in match.evidence]
+    later = [end - us for us in left for end in ends[bisect_right(ends, us) :][:1]]
+    return 1000 * max(limits, default=0) + max(later, default=0)
+
+
+def waiting_work(history: History) -> Match | None:
+    """Connectors and tasks of Kafka Connect had no worker: theirs had gone, or gave them up to another one.
+    The leader leaves them to nobody for scheduled.rebalance.max.delay.ms, so that a worker that is back may
+    go on with them. Seen only if the workers' own logs are there."""
+    gaps = [one for one in history.work.gaps if one.to_us > history.from_us]
+    if not gaps:
+        return None
+    longest = max(gaps, key=lambda one: one.lasted_us)
+    took = f"{longest.new_worker} took it" if longest.new_worker else "nobody took it until the end"
+    sentence = (
+        f"{counted(len(gaps), 'time')} a connector or task had no worker, for "
+        f"{seconds(sum(one.lasted_us for one in gaps) / SECOND_US)} in all. The longest: {longest.name} of "
+        f"{longest.old_worker}, {seconds(longest.lasted_us / SECOND_US)}; {took}."
+    )
+    delays = [row for row in history.work.delays if row["time_us"] >= history.from_us]
+    if delays:
+        most = max(int(row["duration_us"]) for row in delays)
+        sentence += f" The leader let it wait for its worker, up to {seconds(most / SECOND_US)} each time."
+    ends = {one.to_us for one in history.work.gaps}
+    rebalances = [
+        one
+        for one in history.rebalances
+        if any(one.begun_us <= at <= one.until_us(history.to_us) + SECOND_US for at in ends)
+    ]
+    return Match(sentence, unique(one.old_worker for one in gaps), rebalances, (), delays)

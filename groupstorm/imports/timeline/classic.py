@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 from groupstorm.imports.details import optional
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.source import Observation
-from groupstorm.imports.templates.catalogues import Catalogue, table
+from groupstorm.imports.templates import Catalogue, table
 from groupstorm.imports.timeline.ends import EmptiedGroup
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
 from groupstorm.imports.timeline.reasons import UNKNOWN
@@ -218,12 +218,8 @@ class ClassicRounds(GroupPart):
         self._group.returning.returned(line, self._group.order, self._group.generation)
 
     def _static_replaced(self, line: Observation) -> None:
-        fields, members = line.fields, self._group.members
-        old, new, instance = fields["old_member_id"], fields["member_id"], fields["instance"]
-        members.replace(old, new, instance)
-        event = events.MemberReplaced(
-            self._group.name, members.name(new, instance), new, old, instance or "", self._group.generation
-        )
+        new, instance = line.fields["member_id"], line.fields["instance"]
+        event = self._group.replaced(line.fields["old_member_id"], new, instance)
         self._group.emit(line, event, self._named(line, new, instance))
 
     def _fenced(self, line: Observation) -> None:

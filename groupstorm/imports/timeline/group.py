@@ -155,6 +155,12 @@ class GroupRecord:
             self.name, name, member_id, instance or known, self.generation, str(cause)
         )
 
+    def replaced(self, old: str, member_id: str, instance: str | None) -> events.MemberReplaced:
+        """Give a static member its new id: the event."""
+        self.members.replace(old, member_id, instance)
+        name = self.members.name(member_id, instance)
+        return events.MemberReplaced(self.name, name, member_id, old, instance or "", self.generation)
+
     def tell_removal(self, member_id: str, line: Observation, cause: str) -> None:
         """Tell the members' own logs that the coordinator has removed a member."""
         for tell in self.on_removal:

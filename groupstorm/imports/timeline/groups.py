@@ -18,7 +18,7 @@ from groupstorm.imports.line_owners import UNNAMED_GROUP
 from groupstorm.imports.provenance import Rows
 from groupstorm.imports.source import Observation
 from groupstorm.imports.spill import Item, SpillingSorter
-from groupstorm.imports.templates.catalogues import APPEND_REFUSED, BROKER_CONFIG, WORKER_CONFIG
+from groupstorm.imports.templates import APPEND_REFUSED, BROKER_CONFIG, WORKER_CONFIG
 from groupstorm.imports.timeline.classic import ClassicRounds
 from groupstorm.imports.timeline.client import ClientMember
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord

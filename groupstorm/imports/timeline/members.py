@@ -83,7 +83,7 @@ class Membership:
         self.ever.add(member_id)
         self.pending.pop(member_id, None)
 
-    def replace(self, old_member_id: str, member_id: str, instance: str) -> None:
+    def replace(self, old_member_id: str, member_id: str, instance: str | None) -> None:
         """A static member has another id now."""
         self.members.pop(old_member_id, None)
         self.ever.add(member_id)

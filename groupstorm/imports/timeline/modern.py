@@ -86,14 +86,11 @@ class ModernGroup(GroupPart):
         group.emit(line, event, self._named(line, member_id, instance))
 
     def _replaced(self, line: Observation) -> None:
-        group, fields = self._group, line.fields
+        fields = line.fields
         old, new, instance = fields["old_member_id"], fields["member_id"], fields["instance"] or ""
-        group.members.replace(old, new, instance)
         self._reached.pop(old, None)
-        event = events.MemberReplaced(
-            group.name, group.members.name(new, instance), new, old, instance, self._epoch
-        )
-        group.emit(line, event, self._named(line, new, instance))
+        event = self._group.replaced(old, new, instance)._replace(generation=self._epoch)
+        self._group.emit(line, event, self._named(line, new, instance))
 
     def _updated(self, line: Observation) -> None:
         """Its subscription, for instance: the next line bumps the epoch."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.source import Observation
-from groupstorm.imports.templates.catalogues import error_of
+from groupstorm.imports.templates import error_of
 from groupstorm.imports.timeline.client import TOO_SLOW, ClientMember
 from groupstorm.imports.timeline.group import GroupRecord, Handlers
 from groupstorm.imports.timeline.reasons import REQUIRED, STARTS, UNKNOWN, cause_of_error

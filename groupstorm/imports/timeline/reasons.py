@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from groupstorm.imports.source import Observation
-from groupstorm.imports.templates.catalogues import LATE, UNKNOWN_ERROR, Catalogue, error_of, table
+from groupstorm.imports.templates import LATE, UNKNOWN_ERROR, Catalogue, error_of, table
 from groupstorm.trace.events import imported
 
 UNKNOWN: Final = UNKNOWN_ERROR

@@ -112,7 +112,8 @@ class WrittenGenerations(GroupPart):
             old = instances.get(member["instance"])
             if old is not None:
                 gone.remove(old)
-                self._replace(line, old, member)
+                replaced = group.replaced(old, member_id, member["instance"])
+                self._member_row(line, replaced, _REPLACED, -6)
             else:
                 name = group.members.name(member_id)
                 cause = Cause.STATIC_MEMBER if member["instance"] else UNKNOWN
@@ -121,13 +122,6 @@ class WrittenGenerations(GroupPart):
         for member_id in gone:
             self._member_row(line, group.removed(member_id, UNKNOWN), _WENT, -7)
             group.tell_removal(member_id, line, UNKNOWN)
-
-    def _replace(self, line: Observation, old: str, member: dict[str, Any]) -> None:
-        group, member_id, instance = self._group, member["member_id"], member["instance"]
-        group.members.replace(old, member_id, instance)
-        name = group.members.name(member_id, instance)
-        event = events.MemberReplaced(group.name, name, member_id, old, instance, group.generation)
-        self._member_row(line, event, _REPLACED, -6)
 
     def _member_row(
         self,

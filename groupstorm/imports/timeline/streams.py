@@ -181,5 +181,4 @@ def thread_of(line: Observation) -> str:
 
 
 def instance_of(thread: str) -> str:
-    """The instance of a thread."""
     return _THREAD.sub("", thread)

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import IO, Any, Final, NamedTuple, cast
 
 from groupstorm.figures.accumulator import FiguresAccumulator, Window
-from groupstorm.history.figures_from import figures_from_us
 from groupstorm.history.gaps import ClosedGap
+from groupstorm.history.unknown import figures_from_us
 from groupstorm.imports.timeline.members import name_before_uuid
 from groupstorm.problems import InputError, writing
 from groupstorm.report.lanes.members import Activity, GroupLanes, Member, Row

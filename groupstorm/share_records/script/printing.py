@@ -11,9 +11,9 @@ from groupstorm.share_records.in_flight import InFlightBatch
 from groupstorm.share_records.messages import FetchedPartition, Response, ShareFetchResponse
 from groupstorm.share_records.partition import SharePartition
 from groupstorm.share_records.ports import SharePartitionKey
+from groupstorm.share_records.script.clients import name_of
 from groupstorm.share_records.script.log import ScriptCluster
 from groupstorm.share_records.script.persister import print_batch
-from groupstorm.share_records.script.requests import name_of
 from groupstorm.share_records.states import InFlightState
 
 

@@ -119,7 +119,6 @@ class Report(NamedTuple):
 
 
 def report(history: History, rules: Rules) -> Report:
-    """Judge a history."""
     numbers = {(one.partition, one.offset): one.number for one in history.inputs}
     done = {(one.partition, one.offset) for one in history.processings if one.is_complete}
     judge = ShareJudge(history, rules) if history.is_shared else Judge(history, rules)
