@@ -71,6 +71,13 @@ def signed(number: int) -> int:
     return number - (1 << 32) if number & 0x80000000 else number
 
 
+def partition_for(key: str, partitions: int) -> int:
+    """The partition of an internal topic that holds the state of a group or of a transactional id
+    (GroupCoordinatorService.partitionFor, Utils.abs)."""
+    number = signed(string_hash(key))
+    return (0 if number == -(1 << 31) else abs(number)) % partitions
+
+
 def _spread(unsigned_hash: int) -> int:
     """``HashMap.hash``: the upper half takes part in choosing the bucket."""
     return unsigned_hash ^ (unsigned_hash >> 16)

@@ -17,6 +17,7 @@ from groupstorm.javahash import (
     TimelineHashMap,
     hash_order,
     integer_hash,
+    partition_for,
     signed,
     string_hash,
     topic_partition_hash,
@@ -188,6 +189,15 @@ def test_mixed_histories_are_ordered_as_in_java() -> None:
 )
 def test_string_hash(text: str, value: int) -> None:
     assert signed(string_hash(text)) == value
+
+
+@pytest.mark.parametrize(
+    ("group", "partition"),
+    [("pay", 10), ("console-consumer-40652", 48), ("", 0), ("polygenelubricants", 0)],
+)
+def test_the_partition_that_holds_a_group(group: str, partition: int) -> None:
+    """Math.abs(group.hashCode()) % 50, by hand; of the last one the hash is Integer.MIN_VALUE."""
+    assert partition_for(group, 50) == partition
 
 
 def test_first_after_removals() -> None:

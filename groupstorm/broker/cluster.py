@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
-from groupstorm.javahash import signed, string_hash
+from groupstorm.javahash import partition_for
 from groupstorm.protocol.endpoints import Endpoint
 
 #: Kafka's default of offsets.topic.num.partitions and transaction.state.log.num.partitions.
@@ -27,7 +27,7 @@ class Coordinators:
 
     def partition_of(self, key: str) -> int:
         """The partition of the internal topic that holds the state of a group or a transactional id."""
-        return (signed(string_hash(key)) & 0x7FFF_FFFF) % self.partitions
+        return partition_for(key, self.partitions)
 
     def node_of(self, key: str) -> int:
         """The broker that coordinates this group or transactional id."""

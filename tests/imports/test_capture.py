@@ -18,7 +18,6 @@ from groupstorm.clients.brokers.contract import read_addresses
 from groupstorm.clients.brokers.jvm import jvm
 from groupstorm.clients.wire.admin import create_topics
 from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.imports.capture.captured import partition_of
 from groupstorm.imports.capture.shell import Progress, Watch, captured
 from groupstorm.imports.importing import Options, import_sources
 from groupstorm.imports.output import Imported
@@ -242,12 +241,3 @@ def test_tls_and_a_password(tmp_path: Path) -> None:
 def test_what_is_refused_leaves_nothing(arguments: list[str], expected: str, tmp_path: Path) -> None:
     assert expected in refused(groupstorm("capture", *arguments, "--out", "out", cwd=tmp_path))
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("group", "partition"),
-    [("pay", 10), ("console-consumer-40652", 48), ("", 0), ("polygenelubricants", 0)],
-)
-def test_where_a_group_is_written(group: str, partition: int) -> None:
-    """Math.abs(group.hashCode()) % 50, by hand; of the last one the hash is Integer.MIN_VALUE."""
-    assert partition_of(group, 50) == partition

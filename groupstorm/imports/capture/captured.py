@@ -28,7 +28,6 @@ from groupstorm.imports.offsets_topic.segments import UnreadableBatch, announced
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.source import LogSource, Observation, topics_in
 from groupstorm.imports.spill import SpillingSorter
-from groupstorm.javahash import signed, string_hash
 from groupstorm.problems import InputError
 
 
@@ -115,17 +114,10 @@ TOPIC: Final = "__consumer_offsets"
 #: A fetch waits so long for a record.
 WAIT_MS: Final = 500
 _SIZES: Final = FetchSizes(1, 16 << 20, WAIT_MS, 16 << 20)
-_INT_MIN: Final = -(1 << 31)
 
 
 class NotReadable(Exception):
     """The cluster does not let the offsets topic be read; the message says why."""
-
-
-def partition_of(group: str, partitions: int) -> int:
-    """Where the coordinator of a group writes (GroupCoordinatorService.partitionFor, Utils.abs)."""
-    number = signed(string_hash(group))
-    return (0 if number == _INT_MIN else abs(number)) % partitions
 
 
 async def partitions_of_topic(cluster: ClusterClient) -> int:

@@ -21,10 +21,10 @@ from groupstorm.imports.capture.captured import (
     GroupPoll,
     NotReadable,
     OffsetsTail,
-    partition_of,
     partitions_of_topic,
 )
 from groupstorm.imports.source import LogSource, topic_id
+from groupstorm.javahash import partition_for
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint
 
@@ -115,7 +115,7 @@ async def _open_tails(
     tails: list[OffsetsTail] = []
     try:
         count = await partitions_of_topic(cluster)
-        for number in sorted({partition_of(group, count) for group in groups}):
+        for number in sorted({partition_for(group, count) for group in groups}):
             source = CapturedRecords(f"{TOPIC}-{number}", len(sources))
             tail = OffsetsTail(cluster, number, source)
             await tail.open()
