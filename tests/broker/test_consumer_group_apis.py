@@ -12,8 +12,6 @@ from tests.broker.driver import Driver
 from tests.broker.wire import CONSUMER_GROUP_DESCRIBE, CONSUMER_GROUP_HEARTBEAT
 
 OPTIONS = {"group.consumer.assignment.interval.ms": "0"}
-#: Resource type of groups (ConfigResource.Type).
-GROUP = 32
 
 
 class Members(Driver):

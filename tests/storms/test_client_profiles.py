@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +16,6 @@ from groupstorm.storms.world.member_settings import consumer_config, strategies
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 
 BUSY_MS = 60_000
-ALL_STEPS = str(Path(__file__).parent / "all-steps.yaml")
 
 
 def given(**settings: Any) -> Settings:

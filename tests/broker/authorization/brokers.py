@@ -21,7 +21,6 @@ from tests.broker.wire import RawClient, framed
 from tests.waiting import wait_until
 
 PASSWORD = "secret"
-DEADLINE_S = 30.0
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": f"User:{ADMIN}",

@@ -79,7 +79,6 @@ def test_an_assignor_that_is_wrong_is_found(
 #: What breaks besides, since the fault never ends: a zombie is never at rest.
 CONSEQUENCES = {"zombie_ignores_on_partitions_lost": {verdicts.SETTLES}}
 
-CLOSE = [START, {"at_ms": 60_000, "do": "restart", "members": [1]}]
 CRASH = [START, {"at_ms": 60_000, "do": "crash", "members": [1]}]
 
 BY_RULES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str]] = [

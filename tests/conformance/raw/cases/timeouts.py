@@ -25,7 +25,6 @@ from tests.conformance.raw.steps import (
 
 _SHORT = 1_000
 _ROUND = 1_000
-_CHANGED = (("range", Subscribed(owned=(0,))),)
 _GONE = Error.UNKNOWN_MEMBER_ID
 
 SESSIONS = (
