@@ -1,4 +1,4 @@
-"""Partitions of the network, reconnect storms, the coordinator's writes, clocks that drift."""
+"""Faults of the network, of the coordinator and of clocks, another coordinator, and steps that overlap."""
 
 from __future__ import annotations
 
@@ -220,3 +220,168 @@ def test_exact_and_computed_traces_are_equal_through_all_of_them() -> None:
         assert computed.rows == exact.rows
         assert computed.figures == exact.figures
         assert computed.broken == {}
+
+
+FAILOVER = {"at_ms": 60_000, "do": "coordinator-failover", "for_ms": 20_000}
+MOVED: dict[str, Any] = {
+    "members": 3,
+    "partitions": 6,
+    "net_latency_ms": 1,
+    "start_ms": {"exactly": 1000},
+    "poll_interval_ms": 10,
+    "partition.assignment.strategy": ["cooperative-sticky"],
+}
+
+
+@pytest.mark.parametrize("for_ms", [1_000, 20_000, 100_000])
+def test_a_quiet_group_survives_an_outage_even_one_longer_than_its_sessions(for_ms: int) -> None:
+    result = storm(scenario([START, {**FAILOVER, "for_ms": for_ms}], **MOVED, tail_ms=60_000))
+    assert result.broken == {}
+    assert result.figures.generations == 1
+    assert not result.events("member_removed")
+    [(loaded_us, _)] = result.events("group_created", cause="loaded")
+    assert loaded_us == 60 * SECOND + for_ms * 1000
+
+
+def test_a_round_under_way_is_forgotten_and_its_newcomer_joins_again() -> None:
+    """member-2 has joined and waits for member-0, which is busy, when the coordinator dies."""
+    steps = [
+        {**START, "members": [0, 1]},
+        {"at_ms": 55_000, "do": "busy", "members": [0], "for_ms": 40_000},
+        {"at_ms": 58_000, "do": "start", "members": [2]},
+        FAILOVER,
+    ]
+    result = storm(scenario(steps, **MOVED))
+    assert result.broken == {}
+    refused = [at_us for at_us, _ in result.events("join_answered", error="UNKNOWN_MEMBER_ID")]
+    assert (
+        any(at_us > 80 * SECOND for at_us in refused)
+        or result.events("member_added", member="member-2")[-1][0] > 80 * SECOND
+    )
+    owners = {event.member for at_us, event in result.events("partitions_assigned") if event.partitions}
+    assert owners == {"member-0", "member-1", "member-2"}
+
+
+def test_a_process_that_starts_in_the_outage_joins_when_the_coordinator_is_there() -> None:
+    """A shorter failover within the longer one does not end it."""
+    shorter = {**FAILOVER, "at_ms": 65_000, "for_ms": 1_000}
+    start = {"at_ms": 70_000, "do": "start", "members": [2]}
+    result = storm(scenario([{**START, "members": [0, 1]}, FAILOVER, shorter, start], **MOVED))
+    assert [at_us for at_us, _ in result.events("group_created", cause="loaded")] == [80 * SECOND]
+    [(added_us, _)] = result.events("member_added", member="member-2")
+    assert 80 * SECOND < added_us < 81 * SECOND
+    assert result.broken == {}
+
+
+@pytest.mark.parametrize(("backoff_ms", "asked"), [(100, 3 * 200), (300, 3 * 66)])
+def test_members_ask_for_the_coordinator_every_retry_backoff(backoff_ms: int, asked: int) -> None:
+    """Three members are without one for 20 s."""
+    result = storm(scenario([START, FAILOVER], **MOVED, **{"retry.backoff.ms": backoff_ms}))
+    [(_, refused)] = result.events("requests_counted", error="COORDINATOR_NOT_AVAILABLE")
+    assert (refused.api, refused.count) == ("FindCoordinator", asked)
+    assert result.broken == {}
+
+
+@pytest.mark.slow
+def test_exact_and_computed_traces_are_equal_through_failovers() -> None:
+    steps = [
+        {**START, "over_ms": 5000},
+        FAILOVER,
+        {"at_ms": 100_000, "do": "rolling-restart"},
+        {**FAILOVER, "at_ms": 101_500, "for_ms": 60_000},
+        {"at_ms": 110_000, "do": "pause", "members": [0], "for_ms": 70_000},
+    ]
+    what = scenario(steps, **MOVED)
+    computed, simulated = (storm(what, exact=exact) for exact in (False, True))
+    assert computed.rows == simulated.rows
+    assert computed.broken == {}
+
+
+def test_an_idle_application_polls_for_its_slow_batch_as_that_begins() -> None:
+    """It polls every 20 s; max.poll.interval.ms counts from the slow batch, not from the poll before it."""
+    steps = [START, {"at_ms": 75_000, "do": "busy", "members": [0], "for_ms": 120_000}]
+    settings = {**FIXED, "poll_interval_ms": 20_000, "max.poll.interval.ms": 30_000}
+    result = storm(scenario(steps, members=1, record_rate=0, **settings))
+    [(left_us, _)] = result.events("rejoin_requested", cause="poll-timeout")
+    assert left_us == 75_000_000 + 30_000_000
+
+
+def test_an_assignment_that_outlasts_the_session_costs_the_leader_its_membership() -> None:
+    result = storm(scenario([START], members=3, assign_ms=50_000, settle_timeout_ms=60_000, **FIXED))
+    causes = {event.cause for _, event in result.events("member_removed")}
+    assert "session-expired" in causes, "the client's lock is held while the assignor runs: no heartbeats"
+    assert result.broken
+
+
+def test_a_group_that_nobody_can_join_does_not_settle() -> None:
+    result = storm(scenario([START], members=3, settle_timeout_ms=5_000, **FIXED, **{"group.max.size": 2}))
+    assert [event.error for _, event in result.events("member_failed")] == ["GROUP_MAX_SIZE_REACHED"]
+    assert result.broken == {}, "the two that are in do settle"
+
+
+def test_a_consumer_that_loses_its_connection_while_it_looks_up_its_offsets_asks_again() -> None:
+    # member-1 has its assignment at 6,007 ms and is cut off before the answer to OffsetFetch is back
+    steps = [START, {"at_ms": 6_008, "do": "disconnect", "members": [0, 1, 2], "for_ms": 10_000}]
+    result = storm(scenario(steps, members=3, partitions=6, **FIXED))
+    taken = [time_us for time_us, event in result.events("partitions_assigned") if event.partitions]
+    assert len(taken) == 3
+    assert min(taken) >= 16_008_000
+    assert result.broken == {}
+
+
+def played(*steps: dict[str, Any], **settings: Any) -> Storm:
+    world = scenario([START, *steps], members=3, partitions=6, record_rate=0, **FIXED, **settings)
+    result = storm(world)
+    assert result.broken == {}
+    return result
+
+
+def running(result: Storm) -> list[int]:
+    """Count the processes that run, after each start and end; none starts under a name that runs."""
+    names: set[str] = set()
+    counts = []
+    for _, _, event in result.rows:
+        kind = type(event).__name__
+        if kind == "MemberStarted":
+            assert event.member not in names
+            names.add(event.member)
+        elif kind in ("MemberClosed", "MemberCrashed"):
+            names.remove(event.member)
+        counts.append(len(names))
+    return counts
+
+
+def test_a_process_that_is_killed_while_it_restarts_comes_back_once() -> None:
+    result = played(
+        {"at_ms": 60_000, "do": "restart", "members": [1]},
+        {"at_ms": 61_000, "do": "crash-restart", "members": [1]},
+        stop_grace_ms={"exactly": 5_000},
+        start_ms={"exactly": 1_000},
+    )
+    assert running(result)[-1] == 3
+    assert len(result.events("member_started", member="member-1")) == 2
+    assert len(result.events("member_crashed", member="member-1")) == 1
+
+
+def test_a_process_that_two_steps_stop_closes_once_and_both_steps_end() -> None:
+    result = played(
+        {"at_ms": 60_000, "do": "stop", "members": [1]},
+        {"at_ms": 61_000, "do": "restart", "members": [1]},
+        stop_grace_ms={"exactly": 5_000},
+        start_ms={"exactly": 1_000},
+    )
+    [(closed_us, _)] = result.events("member_closed", member="member-1")
+    assert 65_000_000 < closed_us < 65_010_000, "5 s after the first SIGTERM: commit, LeaveGroup"
+    assert running(result)[-1] == 3, "the restart starts it again"
+
+
+@pytest.mark.parametrize("apart_ms", [0, 2_000, 30_000])
+def test_two_rolling_restarts_at_once_come_to_their_end(apart_ms: int) -> None:
+    result = played(
+        {"at_ms": 60_000, "do": "rolling-restart"},
+        {"at_ms": 60_000 + apart_ms, "do": "rolling-restart"},
+        start_ms={"uniform": [1_000, 20_000]},
+        ready_ms=0,
+    )
+    counts = running(result)
+    assert counts[-1] == max(counts) == 3
