@@ -203,6 +203,19 @@ def alter_configs(
     return Error(answer.responses[0].error_code)
 
 
+def acl(**more: Any) -> dict[str, Any]:
+    """A rule: alice may read orders."""
+    rule = {"resource_type": 2, "resource_name": "orders", "resource_pattern_type": 3}
+    return {**rule, "principal": "User:alice", "host": "*", "operation": 3, "permission_type": 3, **more}
+
+
+def acl_filter(**more: Any) -> dict[str, Any]:
+    """A filter that finds every rule, without ``more``."""
+    resource = {"resource_type_filter": 1, "resource_name_filter": None, "pattern_type_filter": 1}
+    access = {"principal_filter": None, "host_filter": None, "operation": 1, "permission_type": 1}
+    return {**resource, **access, **more}
+
+
 def offset_delete(driver: Driver, *partitions: int, group: str = "g") -> tuple[Error, list[Error]]:
     asked = tuple({"partition_index": index} for index in partitions)
     topic = {"name": "orders", "partitions": asked}

@@ -7,6 +7,8 @@ from typing import Any
 
 from tests.broker import wire
 from tests.broker.asking import (
+    acl,
+    acl_filter,
     alter_configs,
     commit,
     consumer_join,
@@ -79,25 +81,7 @@ describe_share_offsets = simply(
     ),
 )
 
-#: A filter that finds every rule.
-ANY_ACL = {
-    "resource_type_filter": 1,
-    "resource_name_filter": None,
-    "pattern_type_filter": 1,
-    "principal_filter": None,
-    "host_filter": None,
-    "operation": 1,
-    "permission_type": 1,
-}
-ACL = {
-    "resource_type": 2,
-    "resource_name": "orders",
-    "resource_pattern_type": 3,
-    "principal": "User:alice",
-    "host": "*",
-    "operation": 3,
-    "permission_type": 3,
-}
+ACL, ANY_ACL = acl(), acl_filter()
 CREDENTIAL: dict[str, Any] = {
     "name": "alice",
     "mechanism": 1,

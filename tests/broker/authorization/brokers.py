@@ -14,6 +14,7 @@ from groupstorm.protocol.codec import encoder, request_type
 from groupstorm.protocol.codec.schemas import field_names
 from groupstorm.protocol.endpoints import Endpoint
 from tests.broker import wire
+from tests.broker.asking import acl, acl_filter
 from tests.broker.authorization.playing import ADMIN, USER, Asker, must_ask
 from tests.broker.authorization.probes import TOPICS, heartbeat
 from tests.broker.driver import PEER
@@ -135,25 +136,9 @@ class Kafka:
     def settle(self) -> None:
         """The controller has written all changes: a broker that has read a later one has read them."""
         marker = f"marker-{uuid.uuid4().hex[:8]}"
-        acl = {
-            "resource_type": 3,
-            "resource_name": marker,
-            "resource_pattern_type": 3,
-            "principal": "User:marker",
-            "host": "*",
-            "operation": 3,
-            "permission_type": 3,
-        }
-        found = {
-            "resource_type_filter": 3,
-            "resource_name_filter": marker,
-            "pattern_type_filter": 3,
-            "principal_filter": None,
-            "host_filter": None,
-            "operation": 1,
-            "permission_type": 1,
-        }
-        must_ask(self, wire.CREATE_ACLS, 3, {"creations": (acl,)})
+        rule = acl(resource_type=3, resource_name=marker, principal="User:marker")
+        found = acl_filter(resource_type_filter=3, resource_name_filter=marker, pattern_type_filter=3)
+        must_ask(self, wire.CREATE_ACLS, 3, {"creations": (rule,)})
         wait_until(lambda: bool(must_ask(self, wire.DESCRIBE_ACLS, 3, found).resources))
         must_ask(self, wire.DELETE_ACLS, 3, {"filters": (found,)})
         wait_until(lambda: not must_ask(self, wire.DESCRIBE_ACLS, 3, found).resources)
