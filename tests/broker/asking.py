@@ -78,12 +78,7 @@ def list_offsets(
 
 
 def create(
-    driver: Driver,
-    version: int,
-    *names: str,
-    partitions: int = 2,
-    validate_only: bool = False,
-    **more: Any,
+    driver: Driver, version: int, *names: str, partitions: int = 2, validate_only: bool = False, **more: Any
 ) -> Any:
     fields = {"num_partitions": partitions, "replication_factor": 1, **more}
     topics = tuple({"name": name, **fields} for name in names)
@@ -122,11 +117,7 @@ def leave(driver: Driver, version: int) -> Any:
 
 def commit(driver: Driver, version: int, *partitions: int, name: str = "orders", **more: Any) -> Any:
     asked = tuple(
-        {
-            "partition_index": index,
-            "committed_offset": 10 + index,
-            "committed_metadata": None,
-        }
+        {"partition_index": index, "committed_offset": 10 + index, "committed_metadata": None}
         for index in partitions or (0,)
     )
     topic = {"name": name, "topic_id": more.pop("topic_id", topic_id(driver)), "partitions": asked}

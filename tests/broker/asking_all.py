@@ -69,9 +69,7 @@ def share_fetch(driver: Driver, version: int) -> Any:
 
 _PARTITIONS = tuple({"partition_index": number, "start_offset": 0} for number in (0, 9))
 alter_share_offsets = simply(
-    wire.ALTER_SHARE_OFFSETS,
-    group_id="share",
-    topics=({"topic_name": "orders", "partitions": _PARTITIONS},),
+    wire.ALTER_SHARE_OFFSETS, group_id="share", topics=({"topic_name": "orders", "partitions": _PARTITIONS},)
 )
 describe_share_offsets = simply(
     wire.DESCRIBE_SHARE_OFFSETS,

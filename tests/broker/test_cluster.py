@@ -30,9 +30,7 @@ def test_leaders_are_spread_and_another_broker_refuses(three: Driver) -> None:
     assert fetch(three, 12).error_code == Error.NOT_LEADER_OR_FOLLOWER
 
 
-def test_the_next_topic_begins_at_the_next_broker_and_has_as_many_replicas_as_asked(
-    three: Driver,
-) -> None:
+def test_the_next_topic_begins_at_the_next_broker_and_has_as_many_replicas_as_asked(three: Driver) -> None:
     create(three, 5, "next", partitions=2, replication_factor=2)
     (topic,) = metadata(three, 4, "next")
     assert [one.replica_nodes for one in topic.partitions] == [(2, 3), (3, 1)]
@@ -115,11 +113,7 @@ FINALIZED = {
 
 @pytest.mark.parametrize(
     ("release", "joins", "transactions", "describes_cluster"),
-    [
-        ("2.8", 7, {}, True),
-        ("3.9", 9, {}, True),
-        ("4.x", 9, FINALIZED, True),
-    ],
+    [("2.8", 7, {}, True), ("3.9", 9, {}, True), ("4.x", 9, FINALIZED, True)],
 )
 def test_an_older_release_advertises_older_versions(
     release: str, joins: int, transactions: dict[str, int], describes_cluster: bool

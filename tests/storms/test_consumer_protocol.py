@@ -37,10 +37,7 @@ def test_a_resolved_scenario_names_what_differs_from_the_defaults() -> None:
     ("settings", "said"),
     [
         ({"client_profile": "aiokafka"}, "group.protocol: consumer: the members of client_profile aiokafka"),
-        (
-            {"group.consumer.heartbeat.interval.ms": 45_000},
-            r"must be lower than .* \(45000",
-        ),
+        ({"group.consumer.heartbeat.interval.ms": 45_000}, r"must be lower than .* \(45000"),
         ({"net_latency_ms": 6_000}, "net_latency_ms: up to 6000 ms must stay below group.consumer.heartbeat"),
         ({"session.timeout.ms": 6_000}, "session.timeout.ms: 6000: .* use group.consumer.session.timeout.ms"),
         ({"heartbeat.interval.ms": "1s"}, "heartbeat.interval.ms: '1s': .* use group.consumer.heartbeat"),

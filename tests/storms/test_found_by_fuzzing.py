@@ -146,11 +146,7 @@ def test_a_member_that_is_told_before_its_next_poll_that_it_is_out_has_lost_its_
         {**START, "over_ms": 16_309},
         {"at_ms": 10_803, "do": "disconnect", "members": "all", "for_ms": 49_000},
     ]
-    settings = {
-        "heartbeat.interval.ms": 1_000,
-        "commits": "never",
-        "group.initial.rebalance.delay.ms": 100,
-    }
+    settings = {"heartbeat.interval.ms": 1_000, "commits": "never", "group.initial.rebalance.delay.ms": 100}
     result = in_both_modes(scenario(steps, members=2, partitions=1, **settings), seed=2089318615)
     [(_, lost)] = result.events("partitions_lost", member="member-0")
     assert lost.cause == "UNKNOWN_MEMBER_ID"

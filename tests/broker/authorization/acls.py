@@ -119,11 +119,7 @@ PROBES = [
     ),
     *(
         Probe(
-            f"delete ACLs by {one}",
-            wire.DELETE_ACLS,
-            (3,),
-            {"filters": [ANY_ACL | one, ANY_ACL]},
-            user=ADMIN,
+            f"delete ACLs by {one}", wire.DELETE_ACLS, (3,), {"filters": [ANY_ACL | one, ANY_ACL]}, user=ADMIN
         )
         for one in (
             {"operation": 0},

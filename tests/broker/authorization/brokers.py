@@ -28,10 +28,7 @@ AUTHORIZER = {
 }
 SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
 #: As of Kafka in a JVM.
-_INTERNAL_TOPICS = {
-    "offsets.topic.num.partitions": "1",
-    "transaction.state.log.num.partitions": "1",
-}
+_INTERNAL_TOPICS = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
 
 _LOGIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 #: What Kafka needs so that clients are users: its one listener of clients takes SASL/PLAIN. The broker itself
@@ -60,11 +57,7 @@ def prepare(asker: Asker, topic_ids: Callable[[], Mapping[str, uuid.UUID]]) -> N
     wait_until(lambda: set(topic_ids()) >= set(TOPICS))
     for key_type, key in ((0, "g"), (1, "t")):
         wait_until(partial(_has_coordinator, asker, key_type, key))
-    partition = {
-        "partition_index": 0,
-        "committed_offset": 1,
-        "committed_metadata": "",
-    }
+    partition = {"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}
     offsets = [{"name": name, "partitions": [partition]} for name in TOPICS]
     commit = {"group_id": "g", "generation_id_or_member_epoch": -1, "member_id": "", "topics": offsets}
     wait_until(lambda: must_ask(asker, wire.OFFSET_COMMIT, 8, commit).topics[0].partitions[0].error_code == 0)

@@ -33,11 +33,7 @@ def _fetch(**more: Any) -> dict[str, Any]:
 
 
 def _commit(**more: Any) -> dict[str, Any]:
-    asked = {
-        "partition_index": 0,
-        "committed_offset": 1,
-        "committed_metadata": "",
-    }
+    asked = {"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}
     topics = _topics("name", "partitions", asked)
     who = {"group_id": "g", "generation_id_or_member_epoch": -1, "member_id": "", "topics": topics}
     return {**who, **more}

@@ -11,17 +11,7 @@ from tests.conformance.raw.openings import (
     stable_group,
 )
 from tests.conformance.raw.requests import Subscribed, commit, describe, heartbeat, join, sync
-from tests.conformance.raw.steps import (
-    OK,
-    Case,
-    Parked,
-    Receive,
-    Send,
-    SendHeartbeats,
-    Timed,
-    Until,
-    ask,
-)
+from tests.conformance.raw.steps import OK, Case, Parked, Receive, Send, SendHeartbeats, Timed, Until, ask
 
 _SHORT = 1_000
 _ROUND = 1_000
