@@ -51,26 +51,9 @@ def _with(**moves: int) -> Mapping[str, int]:
 
 
 _OTHER_MOVES = (
-    "abandon",
-    "commit",
-    "describe",
-    "double",
-    "fail",
-    "fetch",
-    "impostor",
-    "inconsistent",
-    "late",
-    "leave",
-    "leave_by_instance",
-    "leave_many",
-    "odd",
-    "outside",
-    "overwrite",
-    "rejoin",
-    "restart",
-    "stray",
-    "topics",
-    "unsynced",
+    *("abandon", "commit", "describe", "double", "fail", "fetch", "impostor", "inconsistent", "late"),
+    *("leave", "leave_by_instance", "leave_many", "odd", "outside", "overwrite", "rejoin", "restart"),
+    *("stray", "topics", "unsynced"),
 )
 
 WORKLOADS: tuple[Workload, ...] = (
