@@ -282,21 +282,6 @@ def test_members_ask_for_the_coordinator_every_retry_backoff(backoff_ms: int, as
     assert result.broken == {}
 
 
-@pytest.mark.slow
-def test_exact_and_computed_traces_are_equal_through_failovers() -> None:
-    steps = [
-        {**START, "over_ms": 5000},
-        FAILOVER,
-        {"at_ms": 100_000, "do": "rolling-restart"},
-        {**FAILOVER, "at_ms": 101_500, "for_ms": 60_000},
-        {"at_ms": 110_000, "do": "pause", "members": [0], "for_ms": 70_000},
-    ]
-    what = scenario(steps, **MOVED)
-    computed, simulated = (storm(what, exact=exact) for exact in (False, True))
-    assert computed.rows == simulated.rows
-    assert computed.broken == {}
-
-
 def test_an_idle_application_polls_for_its_slow_batch_as_that_begins() -> None:
     """It polls every 20 s; max.poll.interval.ms counts from the slow batch, not from the poll before it."""
     steps = [START, {"at_ms": 75_000, "do": "busy", "members": [0], "for_ms": 120_000}]

@@ -5,10 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groupstorm.assignors.streams.javaheap import JavaPriorityQueue
-from groupstorm.assignors.streams.model import (
-    parse_task_id,
-    task_hash,
-)
+from groupstorm.assignors.streams.model import parse_task_id, task_hash
 from groupstorm.assignors.userdata.streams import TaskId
 
 
