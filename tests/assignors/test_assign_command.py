@@ -174,11 +174,7 @@ def test_plug_ins_are_named_on_the_command_line() -> None:
 
 OWNER = {"id": "a", "topics": ["t"], "owned": [["t", 0], ["t", 1]], "generation": 3}
 NEWCOMER = {"id": "b", "topics": ["t"]}
-OWNED: dict[str, Any] = {
-    "id": 7,
-    "topics": {"t": {"partitions": 2}},
-    "members": [OWNER, NEWCOMER],
-}
+OWNED: dict[str, Any] = {"id": 7, "topics": {"t": {"partitions": 2}}, "members": [OWNER, NEWCOMER]}
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,7 @@ import pytest
 from groupstorm.assignors import registry
 from groupstorm.assignors.contract import TopicMetadata
 from groupstorm.assignors.userdata import Subscription
-from tests.assignors.groups import (
-    assign_case,
-    numbers,
-)
+from tests.assignors.groups import assign_case, numbers
 
 SKETCHES = ["two-phase-sticky/pseudo-code", "two-phase-sticky/java-sketch"]
 #: Lines 32 to 41: two consumers with five of ten partitions each, and a third one joins.
@@ -39,11 +36,7 @@ def test_lines_30_to_61_four_phases() -> None:
 
 def test_lines_184_to_208_two_phases() -> None:
     """One member may keep 4, so C1 keeps 3, and C2 is filled with what is free."""
-    assert example("two-phase-sticky", OWNED) == {
-        "C0": [0, 1, 2, 3],
-        "C1": [5, 6, 7],
-        "C2": [4, 8, 9],
-    }
+    assert example("two-phase-sticky", OWNED) == {"C0": [0, 1, 2, 3], "C1": [5, 6, 7], "C2": [4, 8, 9]}
 
 
 def test_lines_145_to_180_give_the_example_of_line_184() -> None:

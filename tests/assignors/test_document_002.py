@@ -54,12 +54,7 @@ def test_lines_86_and_92_hand_out_runs_sorted_by_partition_first() -> None:
 
 def test_lines_95_to_98_steal_until_a_member_is_full() -> None:
     """C_f = 2, C_c = 3, nothing is free: d needs two, the last of a's and the last of b's."""
-    members = [
-        member("a", [0, 1, 2]),
-        member("b", [3, 4, 5]),
-        member("c", [6, 7, 8]),
-        member("d"),
-    ]
+    members = [member("a", [0, 1, 2]), member("b", [3, 4, 5]), member("c", [6, 7, 8]), member("d")]
     assert assign(members, 9) == {"a": [0, 1], "b": [3, 4], "c": [6, 7, 8], "d": [2, 5]}
 
 

@@ -15,8 +15,7 @@ from groupstorm.assignors.userdata import (
 )
 
 PARTITIONS = st.lists(
-    st.builds(TopicPartition, st.sampled_from(["t0", "t1", "orders"]), st.integers(0, 2**31 - 1)),
-    max_size=10,
+    st.builds(TopicPartition, st.sampled_from(["t0", "t1", "orders"]), st.integers(0, 2**31 - 1)), max_size=10
 )
 
 

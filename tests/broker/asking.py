@@ -78,12 +78,7 @@ def list_offsets(
 
 
 def create(
-    driver: Driver,
-    version: int,
-    *names: str,
-    partitions: int = 2,
-    validate_only: bool = False,
-    **more: Any,
+    driver: Driver, version: int, *names: str, partitions: int = 2, validate_only: bool = False, **more: Any
 ) -> Any:
     fields = {"num_partitions": partitions, "replication_factor": 1, **more}
     topics = tuple({"name": name, **fields} for name in names)
@@ -122,11 +117,7 @@ def leave(driver: Driver, version: int) -> Any:
 
 def commit(driver: Driver, version: int, *partitions: int, name: str = "orders", **more: Any) -> Any:
     asked = tuple(
-        {
-            "partition_index": index,
-            "committed_offset": 10 + index,
-            "committed_metadata": None,
-        }
+        {"partition_index": index, "committed_offset": 10 + index, "committed_metadata": None}
         for index in partitions or (0,)
     )
     topic = {"name": name, "topic_id": more.pop("topic_id", topic_id(driver)), "partitions": asked}
@@ -201,6 +192,19 @@ def alter_configs(
     resource = {"resource_type": kind, "resource_name": name, "configs": configs}
     answer = driver.ask(wire.INCREMENTAL_ALTER_CONFIGS, version, resources=(resource,), **more)
     return Error(answer.responses[0].error_code)
+
+
+def acl(**more: Any) -> dict[str, Any]:
+    """A rule: alice may read orders."""
+    rule = {"resource_type": 2, "resource_name": "orders", "resource_pattern_type": 3}
+    return {**rule, "principal": "User:alice", "host": "*", "operation": 3, "permission_type": 3, **more}
+
+
+def acl_filter(**more: Any) -> dict[str, Any]:
+    """A filter that finds every rule, without ``more``."""
+    resource = {"resource_type_filter": 1, "resource_name_filter": None, "pattern_type_filter": 1}
+    access = {"principal_filter": None, "host_filter": None, "operation": 1, "permission_type": 1}
+    return {**resource, **access, **more}
 
 
 def offset_delete(driver: Driver, *partitions: int, group: str = "g") -> tuple[Error, list[Error]]:

@@ -7,6 +7,8 @@ from typing import Any
 
 from tests.broker import wire
 from tests.broker.asking import (
+    acl,
+    acl_filter,
     alter_configs,
     commit,
     consumer_join,
@@ -67,9 +69,7 @@ def share_fetch(driver: Driver, version: int) -> Any:
 
 _PARTITIONS = tuple({"partition_index": number, "start_offset": 0} for number in (0, 9))
 alter_share_offsets = simply(
-    wire.ALTER_SHARE_OFFSETS,
-    group_id="share",
-    topics=({"topic_name": "orders", "partitions": _PARTITIONS},),
+    wire.ALTER_SHARE_OFFSETS, group_id="share", topics=({"topic_name": "orders", "partitions": _PARTITIONS},)
 )
 describe_share_offsets = simply(
     wire.DESCRIBE_SHARE_OFFSETS,
@@ -79,25 +79,7 @@ describe_share_offsets = simply(
     ),
 )
 
-#: A filter that finds every rule.
-ANY_ACL = {
-    "resource_type_filter": 1,
-    "resource_name_filter": None,
-    "pattern_type_filter": 1,
-    "principal_filter": None,
-    "host_filter": None,
-    "operation": 1,
-    "permission_type": 1,
-}
-ACL = {
-    "resource_type": 2,
-    "resource_name": "orders",
-    "resource_pattern_type": 3,
-    "principal": "User:alice",
-    "host": "*",
-    "operation": 3,
-    "permission_type": 3,
-}
+ACL, ANY_ACL = acl(), acl_filter()
 CREDENTIAL: dict[str, Any] = {
     "name": "alice",
     "mechanism": 1,

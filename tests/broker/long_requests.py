@@ -66,10 +66,7 @@ _LONG: dict[str, tuple[int, int, _Fields | Callable[[Driver], _Fields]]] = {
     "Produce": (
         wire.PRODUCE,
         9,
-        {
-            "acks": -1,
-            "topic_data": _named(partition_data=({"index": 0, "records": b""},)),
-        },
+        {"acks": -1, "topic_data": _named(partition_data=({"index": 0, "records": b""},))},
     ),
     "Fetch": (
         wire.FETCH,
@@ -111,21 +108,13 @@ _LONG: dict[str, tuple[int, int, _Fields | Callable[[Driver], _Fields]]] = {
     "DeleteAcls": (wire.DELETE_ACLS, 2, {"filters": _named("resource_name_filter", **ANY_ACL)}),
     "AlterClientQuotas": (wire.ALTER_QUOTAS, 1, {"entries": _QUOTAS, "validate_only": False}),
     "DescribeUserScramCredentials": (wire.DESCRIBE_SCRAM, 0, {"users": _named()}),
-    "AlterUserScramCredentials": (
-        wire.ALTER_SCRAM,
-        0,
-        {"deletions": (), "upsertions": _named(**CREDENTIAL)},
-    ),
+    "AlterUserScramCredentials": (wire.ALTER_SCRAM, 0, {"deletions": (), "upsertions": _named(**CREDENTIAL)}),
     "DescribeTopicPartitions": (
         wire.DESCRIBE_TOPIC_PARTITIONS,
         0,
         {"topics": _named(), "response_partition_limit": 2000, "cursor": None},
     ),
-    "ShareFetch": (
-        wire.SHARE_FETCH,
-        2,
-        lambda driver: {**_SHARE_FETCH, "topics": _share_topics(driver)},
-    ),
+    "ShareFetch": (wire.SHARE_FETCH, 2, lambda driver: {**_SHARE_FETCH, "topics": _share_topics(driver)}),
     "ShareAcknowledge": (wire.SHARE_ACKNOWLEDGE, 2, _acknowledging),
     "DescribeShareGroupOffsets": (
         wire.DESCRIBE_SHARE_OFFSETS,

@@ -79,11 +79,7 @@ def test_random_requests_of_every_version_are_answered_or_close_the_connection(d
             id="share groups",
         ),
         pytest.param(
-            {
-                wire.STREAMS_GROUP_HEARTBEAT,
-                wire.STREAMS_GROUP_DESCRIBE,
-                wire.TOPOLOGY_DESCRIPTION_UPDATE,
-            },
+            {wire.STREAMS_GROUP_HEARTBEAT, wire.STREAMS_GROUP_DESCRIBE, wire.TOPOLOGY_DESCRIPTION_UPDATE},
             id="streams groups",
         ),
     ],

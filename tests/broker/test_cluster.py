@@ -1,11 +1,13 @@
-"""Several brokers in one process: spread leaders and coordinators, moving coordinators; older releases."""
+"""Several brokers in one process: spread leaders, coordinators and racks; older releases."""
 
 from __future__ import annotations
 
 import pytest
 
+from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.cluster import Cluster
 from groupstorm.coordinator.errors import Error
+from groupstorm.problems import InputError
 from tests.broker import wire
 from tests.broker.asking import commit, create, fetch, join, list_offsets, metadata, produce
 from tests.broker.driver import PEER, Driver
@@ -28,9 +30,7 @@ def test_leaders_are_spread_and_another_broker_refuses(three: Driver) -> None:
     assert fetch(three, 12).error_code == Error.NOT_LEADER_OR_FOLLOWER
 
 
-def test_the_next_topic_begins_at_the_next_broker_and_has_as_many_replicas_as_asked(
-    three: Driver,
-) -> None:
+def test_the_next_topic_begins_at_the_next_broker_and_has_as_many_replicas_as_asked(three: Driver) -> None:
     create(three, 5, "next", partitions=2, replication_factor=2)
     (topic,) = metadata(three, 4, "next")
     assert [one.replica_nodes for one in topic.partitions] == [(2, 3), (3, 1)]
@@ -113,11 +113,7 @@ FINALIZED = {
 
 @pytest.mark.parametrize(
     ("release", "joins", "transactions", "describes_cluster"),
-    [
-        ("2.8", 7, {}, True),
-        ("3.9", 9, {}, True),
-        ("4.x", 9, FINALIZED, True),
-    ],
+    [("2.8", 7, {}, True), ("3.9", 9, {}, True), ("4.x", 9, FINALIZED, True)],
 )
 def test_an_older_release_advertises_older_versions(
     release: str, joins: int, transactions: dict[str, int], describes_cluster: bool
@@ -155,3 +151,40 @@ def test_requests_beyond_the_limits_of_groups_and_topics_are_refused() -> None:
         Error.POLICY_VIOLATION,
         True,
     )
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [({}, [None] * 3), ({"broker.rack": "a"}, ["a"] * 3), ({"broker.rack": "a, b,c"}, ["a", "b", "c"])],
+)
+def test_every_broker_is_named_with_its_rack(setting: dict[str, str], expected: list[str | None]) -> None:
+    driver = Driver(setting, {"orders": 3}, brokers=3)
+    metadata = driver.ask(wire.METADATA, 9, topics=None)
+    assert [one.rack for one in metadata.brokers] == expected
+    described = driver.ask(wire.DESCRIBE_CLUSTER, 0)
+    assert [one.rack for one in described.brokers] == expected
+
+
+@pytest.mark.parametrize(("racks", "brokers"), [("a,b", 3), ("a,b", 1), ("a,b,c,d", 3), ("a,", 2), ("", 1)])
+def test_racks_are_one_or_one_of_each_broker(racks: str, brokers: int) -> None:
+    with pytest.raises(InputError, match=r"broker\.rack"):
+        make_broker({"broker.rack": racks}, {}, brokers)
+
+
+@pytest.mark.parametrize(
+    ("racks", "count"),
+    [("aabb", 2), ("abab", 2), ("aaab", 2), ("aabbcc", 3), ("abcabc", 3), ("aabbcc", 4), ("aaaabb", 3)],
+)
+def test_replicas_are_in_as_many_racks_as_there_are(racks: str, count: int) -> None:
+    nodes = range(1, len(racks) + 1)
+    cluster = Cluster(nodes, racks=tuple(racks))
+    for partition in range(12):
+        replicas = cluster.replicas(0, partition, count)
+        assert len({*replicas}) == count
+        assert replicas[0] == nodes[partition % len(nodes)], "brokers lead in turn, whatever their racks"
+        assert len({cluster.rack(node) for node in replicas}) == min(count, len({*racks}))
+
+
+def test_without_racks_replicas_are_the_next_brokers() -> None:
+    for cluster in (Cluster((1, 2, 3)), Cluster((1, 2, 3), racks=("a",))):
+        assert [cluster.replicas(1, partition, 2) for partition in range(3)] == [(2, 3), (3, 1), (1, 2)]

@@ -158,14 +158,7 @@ def produce(acks: int, partition: int = 0, correlation_id: int = 1) -> bytes:
     data = {"index": partition, "records": wire.batch([b"value"])}
     topic = {"name": "orders", "partition_data": (data,)}
     return framed(
-        request(
-            wire.PRODUCE,
-            8,
-            correlation_id,
-            acks=acks,
-            timeout=milliseconds(1000),
-            topic_data=(topic,),
-        )
+        request(wire.PRODUCE, 8, correlation_id, acks=acks, timeout=milliseconds(1000), topic_data=(topic,))
     )
 
 

@@ -17,11 +17,7 @@ PASSWORD, INT = 9, 3
 TOPIC, BROKER, GROUP = 2, 4, 32
 SET, SUBTRACT = 0, 3
 #: Settings of the authorizer's and an internal one, which Kafka's broker does not describe.
-UNDESCRIBED = {
-    "allow.everyone.if.no.acl.found",
-    "super.users",
-    "group.consumer.regex.refresh.interval.ms",
-}
+UNDESCRIBED = {"allow.everyone.if.no.acl.found", "super.users", "group.consumer.regex.refresh.interval.ms"}
 
 
 #: DescribeConfigsResponse.ConfigSource: what the broker was started with.
@@ -79,10 +75,7 @@ def test_settings_of_streams_groups_are_described_by_brokers_and_groups() -> Non
 
 def test_resources_without_a_name(driver: Driver) -> None:
     group, topic = describe_configs(driver, 4, GROUP, ""), describe_configs(driver, 4, TOPIC, "")
-    assert (group.error_code, group.error_message) == (
-        Error.INVALID_REQUEST,
-        "Group name must not be empty",
-    )
+    assert (group.error_code, group.error_message) == (Error.INVALID_REQUEST, "Group name must not be empty")
     assert (topic.error_code, topic.error_message) == (
         Error.INVALID_TOPIC_EXCEPTION,
         "Topic name is invalid: the empty string is not allowed",

@@ -41,11 +41,7 @@ class Consumer:
     def ask(self, offsets: dict[int, int], forget: tuple[int, ...] = (), **more: Any) -> Any:
         named = {"topic": "orders", "topic_id": topic_id(self.driver)}
         partitions = tuple(
-            {
-                "partition": partition,
-                "fetch_offset": offset,
-                "partition_max_bytes": 1_000_000,
-            }
+            {"partition": partition, "fetch_offset": offset, "partition_max_bytes": 1_000_000}
             for partition, offset in offsets.items()
         )
         topics = ({"partitions": partitions, **named},)

@@ -153,10 +153,7 @@ def refusal(*arguments: str) -> str:
         ),
     ],
 )
-def test_a_wrong_option_is_one_line_and_exit_code_2(
-    arguments: tuple[str, ...],
-    expected: str,
-) -> None:
+def test_a_wrong_option_is_one_line_and_exit_code_2(arguments: tuple[str, ...], expected: str) -> None:
     assert expected in refusal(*arguments)
 
 

@@ -219,9 +219,7 @@ def test_an_end_that_is_repeated_is_answered_as_the_first_one(driver: Driver) ->
     assert [old.end(), old.end(), old.end(commit=False)] == [Error.NONE, Error.NONE, Error.INVALID_TXN_STATE]
 
 
-def test_transactions_that_take_too_long_are_aborted_and_their_producer_is_fenced(
-    driver: Driver,
-) -> None:
+def test_transactions_that_take_too_long_are_aborted_and_their_producer_is_fenced(driver: Driver) -> None:
     producer = TransactionalProducer(driver)
     producer.init(timeout_ms=5_000)
     producer.add()

@@ -54,11 +54,7 @@ class TransactionalProducer:
 
     def produce(self, version: int = 9, value: bytes = b"value", partition: int = 0) -> Error:
         batch = wire.batch(
-            [value],
-            producer_id=self.producer_id,
-            epoch=self.epoch,
-            sequence=self.sequence,
-            attributes=0x10,
+            [value], producer_id=self.producer_id, epoch=self.epoch, sequence=self.sequence, attributes=0x10
         )
         more = {"transactional_id": self.name}
         answer = produce(self.driver, version, partition, batch, **more)
@@ -66,11 +62,7 @@ class TransactionalProducer:
         return Error(answer.error_code)
 
     def _own(self) -> dict[str, Any]:
-        return {
-            "transactional_id": self.name,
-            "producer_id": self.producer_id,
-            "producer_epoch": self.epoch,
-        }
+        return {"transactional_id": self.name, "producer_id": self.producer_id, "producer_epoch": self.epoch}
 
     def add_offsets(self, version: int = 3, group: str = "g") -> Error:
         answer = self.driver.ask(wire.ADD_OFFSETS_TO_TXN, version, group_id=group, **self._own())

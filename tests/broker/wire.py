@@ -179,10 +179,7 @@ class RawClient:
         return self
 
     def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        problem: BaseException | None,
-        traceback: TracebackType | None,
+        self, kind: type[BaseException] | None, problem: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.socket.close()
 

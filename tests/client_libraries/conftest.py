@@ -18,12 +18,6 @@ def library(request: pytest.FixtureRequest) -> str:
     return checked(request.param)
 
 
-@pytest.fixture(params=["confluent-kafka", "kafka-python"])
-def cooperative_library(request: pytest.FixtureRequest) -> str:
-    """The libraries that have cooperative-sticky."""
-    return checked(request.param)
-
-
 def checked(library: str) -> str:
     if importlib.util.find_spec(MODULES[library]) is None:
         pytest.skip(f"pip install {library} (extra `kafka`)")

@@ -50,47 +50,15 @@ def _numbers(partitions: frozenset[tuple[str, int]]) -> frozenset[int]:
     return frozenset(number for _, number in partitions)
 
 
-class Member:
-    """A running consumer; `stop` makes it leave its group, unless it is a static member.
+class Threaded:
+    """Work on a thread of its own, from `_start` until `stop`, which raises what has ended it before."""
 
-    ``strategy``: a class for the library's ``partition_assignment_strategy``, instead of its own assignors.
-    ``instance``: its group.instance.id. ``protocol``: its group.protocol; with `consumer` the broker assigns.
-    """
+    failure: BaseException | None = None
 
-    def __init__(
-        self,
-        address: str,
-        assignor: str = "range",
-        strategy: type | None = None,
-        topics: Sequence[str] = (TOPIC,),
-        group: str = GROUP,
-        instance: str | None = None,
-        protocol: str = CLASSIC,
-    ) -> None:
-        self.notes = Notes()
-        self.failure: BaseException | None = None
-        self._address = address
-        self._assignor = assignor
-        self._strategy = strategy
-        self._topics = topics
-        self._group = group
-        self._instance = instance
-        self._protocol = protocol
+    def _start(self) -> None:
         self._stopping = threading.Event()
         self._thread = threading.Thread(target=self._guarded, daemon=True)
         self._thread.start()
-
-    @property
-    def cooperative(self) -> bool:
-        return "cooperative" in self._assignor or self._protocol == CONSUMER
-
-    @property
-    def owned(self) -> frozenset[int]:
-        return _numbers(self.notes.partitions)
-
-    @property
-    def values(self) -> list[str]:
-        return [value for _, _, value in self.notes.records]
 
     def stop(self) -> None:
         self._stopping.set()
@@ -114,6 +82,46 @@ class Member:
 
     def _run(self) -> None:
         raise AssertionError("each library runs in its own way")
+
+
+class Member(Threaded):
+    """A running consumer; `stop` makes it leave its group, unless it is a static member.
+
+    ``strategy``: a class for the library's ``partition_assignment_strategy``, instead of its own assignors.
+    ``instance``: its group.instance.id. ``protocol``: its group.protocol; with `consumer` the broker assigns.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        assignor: str = "range",
+        strategy: type | None = None,
+        topics: Sequence[str] = (TOPIC,),
+        group: str = GROUP,
+        instance: str | None = None,
+        protocol: str = CLASSIC,
+    ) -> None:
+        self.notes = Notes()
+        self._address = address
+        self._assignor = assignor
+        self._strategy = strategy
+        self._topics = topics
+        self._group = group
+        self._instance = instance
+        self._protocol = protocol
+        self._start()
+
+    @property
+    def cooperative(self) -> bool:
+        return "cooperative" in self._assignor or self._protocol == CONSUMER
+
+    @property
+    def owned(self) -> frozenset[int]:
+        return _numbers(self.notes.partitions)
+
+    @property
+    def values(self) -> list[str]:
+        return [value for _, _, value in self.notes.records]
 
 
 #: A record that is no record of a test's.

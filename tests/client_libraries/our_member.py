@@ -6,12 +6,7 @@ import asyncio
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from groupstorm.clients.consumer import (
-    CommitFailed,
-    CooperativeConsumer,
-    RebalanceListener,
-    TopicPartition,
-)
+from groupstorm.clients.consumer import CommitFailed, CooperativeConsumer, RebalanceListener, TopicPartition
 from tests.client_libraries.members import HEARTBEAT_INTERVAL_MS, SESSION_TIMEOUT_MS, Member, Notes
 
 

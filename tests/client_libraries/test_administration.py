@@ -10,6 +10,7 @@ import pytest
 from groupstorm.broker.embedded import EmbeddedBroker
 from tests.client_libraries.conftest import checked
 from tests.client_libraries.members import TOPIC
+from tests.client_libraries.producers import produce_with_confluent
 
 DEADLINE_S = 60.0
 SECOND = "second"
@@ -46,22 +47,13 @@ def test_confluent_kafka_administers_topics(broker: EmbeddedBroker) -> None:
     (configs,) = results(admin.describe_configs([ConfigResource(ResourceType.TOPIC, SECOND)]))
     assert (configs["retention.ms"].value, configs["retention.bytes"].value) == ("5000", "77")
     assert len(admin.list_topics(timeout=DEADLINE_S).topics[SECOND].partitions) == 4
-    produce(broker, 5)
+    produce_with_confluent(broker.address, [(0, str(number)) for number in range(5)])
     (deleted,) = results(admin.delete_records([TopicPartition(TOPIC, 0, 3)]))
     assert deleted.low_watermark == 3
     cluster = admin.describe_cluster().result(DEADLINE_S)
     assert [node.id for node in cluster.nodes] == [1]
     results(admin.delete_topics([SECOND]))
     assert set(admin.list_topics(timeout=DEADLINE_S).topics) == {TOPIC}
-
-
-def produce(broker: EmbeddedBroker, count: int) -> None:
-    from confluent_kafka import Producer
-
-    producer = Producer({"bootstrap.servers": broker.address})
-    for number in range(count):
-        producer.produce(TOPIC, str(number).encode(), partition=0)
-    assert producer.flush(DEADLINE_S) == 0
 
 
 def test_confluent_kafka_administers_groups(broker: EmbeddedBroker) -> None:
@@ -127,7 +119,7 @@ def test_clients_work_with_the_versions_of_older_releases(release: str) -> None:
     with EmbeddedBroker(options, {TOPIC: 2}, release=release) as broker:
         from confluent_kafka import Consumer
 
-        produce(broker, 3)
+        produce_with_confluent(broker.address, [(0, str(number)) for number in range(3)])
         settings = {"group.id": "g", "auto.offset.reset": "earliest", "bootstrap.servers": broker.address}
         consumer = Consumer(settings)
         consumer.subscribe([TOPIC])

@@ -3,20 +3,19 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import pytest
 
 from groupstorm.broker.embedded import EmbeddedBroker
 from tests.client_libraries.conftest import checked
 from tests.client_libraries.groups import stopping
-from tests.client_libraries.members import GROUP, MEMBERS, TOPIC, Member
+from tests.client_libraries.members import CONSUMER, MEMBERS, TOPIC, ConfluentMember, Member
 from tests.client_libraries.our_member import OurNewMember
 from tests.waiting import wait_until
 
-DEADLINE_S = 60.0
+#: The partitions of the topic.
+ALL = frozenset(range(4))
 #: Heartbeats as often as it takes for a quick test.
 _OPTIONS = {
     "group.initial.rebalance.delay.ms": "0",
@@ -32,54 +31,28 @@ def broker() -> Iterator[EmbeddedBroker]:
         yield running
 
 
-def _consumer(broker: EmbeddedBroker, topics: str, **options: str) -> Any:
-    from confluent_kafka import Consumer
-
-    settings = {"bootstrap.servers": broker.address, "group.id": "g", "auto.offset.reset": "earliest"}
-    consumer = Consumer({**settings, **options})
-    consumer.subscribe([topics])
-    return consumer
-
-
-def _poll_until(condition: Callable[[list[list[int]]], bool], consumers: list[Any]) -> list[list[int]]:
-    """Poll until the consumers' partitions are as the condition says."""
-    deadline = time.monotonic() + DEADLINE_S
-    while True:
-        for consumer in consumers:
-            consumer.poll(0.05)
-        owned = [sorted(one.partition for one in consumer.assignment()) for consumer in consumers]
-        if condition(owned):
-            return owned
-        assert time.monotonic() < deadline, owned
-
-
-def _is_shared(owned: list[list[int]]) -> bool:
-    return sorted(number for one in owned for number in one) == [0, 1, 2, 3] and all(owned)
-
-
 def test_two_members_share_the_partitions_by_name_and_by_regular_expression(broker: EmbeddedBroker) -> None:
     checked("confluent-kafka")
-    first = _consumer(broker, TOPIC, **{"group.protocol": "consumer"})
-    _poll_until(_is_shared, [first])
-    second = _consumer(broker, f"^{TOPIC}.*", **{"group.protocol": "consumer"})
-    _poll_until(_is_shared, [first, second])
-    first.close()
-    _poll_until(_is_shared, [second])
-    second.close()
+    with stopping([ConfluentMember(broker.address, protocol=CONSUMER)]) as members:
+        wait_until(lambda: members[0].owned == ALL, "the first member owns everything")
+        members.append(ConfluentMember(broker.address, topics=(f"^{TOPIC}.*",), protocol=CONSUMER))
+        wait_until(lambda: _split(members), "two each")
+        members.pop(0).stop()
+        wait_until(lambda: members[0].owned == ALL, "the second member owns everything")
 
 
 def test_librdkafka_and_our_consumer_share_and_hand_over(broker: EmbeddedBroker) -> None:
     checked("confluent-kafka")
-    with stopping([OurNewMember(broker.address)]) as ours:
-        wait_until(lambda: ours[0].owned == {0, 1, 2, 3}, "all four are ours")
-        theirs = _consumer(broker, TOPIC, **{"group.protocol": "consumer", "group.id": GROUP})
-        [taken] = _poll_until(lambda owned: len(owned[0]) == 2, [theirs])
-        wait_until(lambda: ours[0].owned == {0, 1, 2, 3} - set(taken), "the other two are ours")
-        changes = [call for call in ours[0].notes.callbacks[1:] if call[1]]
-        assert changes == [("revoked", frozenset(taken))]
-        ours.pop().stop()
-        _poll_until(_is_shared, [theirs])
-        theirs.close()
+    ours = OurNewMember(broker.address)
+    members: list[Member] = [ours]
+    with stopping(members):
+        wait_until(lambda: ours.owned == ALL, "all four are ours")
+        theirs = ConfluentMember(broker.address, protocol=CONSUMER)
+        members.append(theirs)
+        wait_until(lambda: _split(members), "two each")
+        assert [call for call in ours.notes.callbacks[1:] if call[1]] == [("revoked", theirs.owned)]
+        members.pop(0).stop()
+        wait_until(lambda: theirs.owned == ALL, "all four are theirs")
 
 
 def test_members_of_the_classic_protocol_of_every_library_and_our_new_one(
@@ -88,11 +61,11 @@ def test_members_of_the_classic_protocol_of_every_library_and_our_new_one(
     """A live group of the other library is upgraded by ours, and is classic again when ours has left."""
     theirs = MEMBERS[library](broker.address, "range")
     with stopping([theirs]) as members:
-        wait_until(lambda: theirs.owned == {0, 1, 2, 3}, "all four are theirs")
+        wait_until(lambda: theirs.owned == ALL, "all four are theirs")
         members.append(OurNewMember(broker.address))
         wait_until(lambda: _split(members), "two each")
         members.pop().stop()
-        wait_until(lambda: theirs.owned == {0, 1, 2, 3}, "all four are theirs again")
+        wait_until(lambda: theirs.owned == ALL, "all four are theirs again")
 
 
 def _split(members: Sequence[Member]) -> bool:

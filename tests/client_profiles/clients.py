@@ -14,9 +14,7 @@ from tests.conformance.programs.building import ProgramUnavailable, go_program, 
 
 PROGRAMS = Path(__file__).parent / "programs"
 CONSOLE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
-_JAVA_ASSIGNORS = {
-    "cooperative-sticky": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor",
-}
+_JAVA_ASSIGNORS = {"cooperative-sticky": "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"}
 
 
 class ConsumerTarget(NamedTuple):

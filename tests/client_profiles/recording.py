@@ -105,12 +105,7 @@ GROUP_SESSIONS: Mapping[str, Session] = {
     session.name: session
     for session in (Session(name, "", GROUP_SESSION, "consumer", GROUP_BROKER) for name in ("librdkafka",))
 }
-_SIGNALS = {
-    "stop": signal.SIGTERM,
-    "kill": signal.SIGKILL,
-    "pause": signal.SIGSTOP,
-    "resume": signal.SIGCONT,
-}
+_SIGNALS = {"stop": signal.SIGTERM, "kill": signal.SIGKILL, "pause": signal.SIGSTOP, "resume": signal.SIGCONT}
 
 
 class Recording(NamedTuple):

@@ -16,7 +16,6 @@ from tests.client_profiles.recording import BROKER, GROUP, PARTITIONS, TOPIC, re
 from tests.client_profiles.wiretap import record_requests
 from tests.waiting import until
 
-PATIENCE_S = 60.0
 HEARTBEAT_INTERVAL_MS = 50
 
 

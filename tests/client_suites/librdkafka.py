@@ -46,10 +46,7 @@ _AUTHORIZER = {
 }
 #: Of the brokers of tests whose clients have certificates or users. 0135 could have SCRAM as well, but
 #: Kafka 4 refuses the SCRAM of librdkafka before 2.6.1, whose last message has the client's nonce twice.
-_SECURITY = {
-    "0097_ssl_verify": Security("SSL"),
-    "0135_sasl_credentials": Security("SASL_PLAINTEXT", "PLAIN"),
-}
+_SECURITY = {"0097_ssl_verify": Security("SSL"), "0135_sasl_credentials": Security("SASL_PLAINTEXT", "PLAIN")}
 _TEST = re.compile(r"_TEST\(\s*(?P<name>\d{4}_\w+),(?P<rest>.*?)(?=_TEST\(|\{NULL\}\})", re.DOTALL)
 _SCENARIO = re.compile(r'\.scenario\s*=\s*"(?P<first>\w+)')
 _NEEDS_NO_BROKER = ("TEST_F_LOCAL", "TEST_F_MANUAL")

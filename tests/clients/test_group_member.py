@@ -1,6 +1,6 @@
 """A member of a consumer group: its drivers' questions, librdkafka's ways, and ends that no recording has.
 
-`tests/oracle/group_member` compares the member with Kafka's classes, situation by situation.
+`tests/oracle/group_member` compares the member with Kafka's classes, script by script.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import subprocess
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -23,6 +23,7 @@ from tests.client_libraries.members import (
     MEMBERS,
     SESSION_TIMEOUT_MS,
     Member,
+    Threaded,
 )
 from tests.client_libraries.our_member import OurMember
 from tests.conformance.programs.building import franz_go_member, java_member
@@ -42,11 +43,15 @@ class _Partition(NamedTuple):
     partition: int
 
 
-class ProgramMember(Member):
-    """A member that is a process; it closes when its standard input does."""
+class Program(Threaded):
+    """A program that says what it does, a line each; it closes when its standard input does."""
 
-    def _command(self, topic: str, options: Mapping[str, str]) -> list[str]:
+    def _command(self) -> list[str]:
         raise AssertionError("each program is started in its own way")
+
+    def _take(self, what: str, *about: str) -> bool:
+        """False for a line that is none of ours: what it logs."""
+        raise AssertionError("each program says something else")
 
     def stop(self) -> None:
         try:
@@ -58,6 +63,31 @@ class ProgramMember(Member):
             process: subprocess.Popen[str] | None = getattr(self, "_process", None)
             if process is not None:
                 process.kill()
+
+    def _run(self) -> None:
+        self._said = said = deque[str](maxlen=10)
+        with subprocess.Popen(
+            self._command(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        ) as process:
+            self._process = process
+            assert process.stdout is not None
+            for line in process.stdout:
+                if not self._take(*line.rstrip("\n").split("\t")):
+                    said.append(line)
+            assert process.wait() == 0, "".join(said)
+
+    def _wake(self) -> None:
+        process: subprocess.Popen[str] | None = getattr(self, "_process", None)
+        if process is not None and process.stdin is not None:
+            process.stdin.close()
+
+
+class ProgramMember(Program, Member):
+    """A member that is a process."""
 
     def _options(self) -> dict[str, str]:
         static = {} if self._instance is None else {"group.instance.id": self._instance}
@@ -75,60 +105,37 @@ class ProgramMember(Member):
             "enable.auto.commit": "false",
         }
 
-    def _run(self) -> None:
-        (topic,) = self._topics
-        self._said = said = deque[str](maxlen=10)
-        with subprocess.Popen(
-            self._command(topic, self._options()),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        ) as process:
-            self._process = process
-            assert process.stdout is not None
-            for line in process.stdout:
-                if not self._take(topic, *line.rstrip("\n").split("\t")):
-                    said.append(line)
-            assert process.wait() == 0, "".join(said)
-
-    def _wake(self) -> None:
-        process: subprocess.Popen[str] | None = getattr(self, "_process", None)
-        if process is not None and process.stdin is not None:
-            process.stdin.close()
-
-    def _take(self, topic: str, what: str, *about: str) -> bool:
-        """False for a line that is none of ours: what it logs."""
+    def _take(self, what: str, *about: str) -> bool:
         if what == "record":
             self.notes.read(int(about[0]), [(int(about[1]), about[2])])
         elif what == "assigned":
-            self.notes.assigned(_partitions(topic, about[0]), self.cooperative)
+            self.notes.assigned(self._partitions(about[0]), self.cooperative)
         elif what in ("revoked", "lost"):
-            self.notes.revoked(_partitions(topic, about[0]))
+            self.notes.revoked(self._partitions(about[0]))
         return what in ("record", "assigned", "revoked", "lost", "refused")
 
-
-def _partitions(topic: str, numbers: str) -> list[_Partition]:
-    return [_Partition(topic, int(number)) for number in numbers.split()]
+    def _partitions(self, numbers: str) -> list[_Partition]:
+        return [_Partition(self._topics[0], int(number)) for number in numbers.split()]
 
 
 class JavaMember(ProgramMember):
     """Kafka's own consumer."""
 
-    def _command(self, topic: str, options: Mapping[str, str]) -> list[str]:
+    def _command(self) -> list[str]:
         own = {"metadata.max.age.ms": "1000"}
         if self._protocol == CLASSIC:
             names = [_JAVA_ASSIGNORS[name] for name in self._assignor.split(",")]
             own["partition.assignment.strategy"] = ",".join(names)
-        arguments = [f"{name}={value}" for name, value in {**options, **own}.items()]
-        return java_member().command("Member", topic, *arguments)
+        arguments = [f"{name}={value}" for name, value in {**self._options(), **own}.items()]
+        return java_member().command("Member", *self._topics, *arguments)
 
 
 class FranzGoMember(ProgramMember):
     """franz-go's consumer group."""
 
-    def _command(self, topic: str, options: Mapping[str, str]) -> list[str]:
-        return [str(franz_go_member()), topic, *(f"{name}={value}" for name, value in options.items())]
+    def _command(self) -> list[str]:
+        options = (f"{name}={value}" for name, value in self._options().items())
+        return [str(franz_go_member()), *self._topics, *options]
 
 
 def each(names: Iterable[str]) -> list[Any]:

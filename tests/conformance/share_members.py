@@ -7,17 +7,14 @@ reject, and accept all others), commit after every poll, and close when told to 
 from __future__ import annotations
 
 import asyncio
-import subprocess
-import threading
-from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import pytest
 
 from groupstorm.clients.share import AcknowledgeType, ShareConsumer
-from tests.client_libraries.members import DEADLINE_S
+from tests.client_libraries.members import Threaded
+from tests.conformance.members import Program
 from tests.conformance.programs.building import Java, kafka_java, share_member
 from tests.needs import needed
 
@@ -38,42 +35,17 @@ def type_name(value: str) -> str:
     return word if word in ("RELEASE", "REJECT") else "ACCEPT"
 
 
-class ShareMember(ABC):
-    """Runs from its construction until `stop`, which raises what has ended it before."""
+class ShareMember(Threaded):
+    """Reads and acknowledges from its construction until `stop`."""
 
     def __init__(self, address: str, topic: str, group: str) -> None:
         self.address, self.topic, self.group = address, topic, group
         self.delivered: list[Delivered] = []
-        self.stopping = threading.Event()
-        self._problem: BaseException | None = None
-        self._thread = threading.Thread(target=self._work, daemon=True)
-        self._thread.start()
-
-    def stop(self) -> None:
-        self.stopping.set()
-        self.wake()
-        self._thread.join(DEADLINE_S)
-        assert not self._thread.is_alive(), f"it did not close within {DEADLINE_S} s"
-        if self._problem is not None:
-            raise self._problem
-
-    def _work(self) -> None:
-        try:
-            self.run()
-        except BaseException as problem:  # noqa: BLE001  # `stop` raises it in the test's thread
-            self._problem = problem
-
-    @abstractmethod
-    def run(self) -> None:
-        """Read and acknowledge until `stopping` is set."""
-
-    def wake(self) -> None:
-        """`stopping` has been set: a member that waits is told so."""
-        return
+        self._start()
 
 
 class OurShareMember(ShareMember):
-    def run(self) -> None:
+    def _run(self) -> None:
         asyncio.run(self._consume())
 
     async def _consume(self) -> None:
@@ -84,7 +56,7 @@ class OurShareMember(ShareMember):
             share_acknowledgement_mode="explicit",
         )
         async with consumer:
-            while not self.stopping.is_set():
+            while not self._stopping.is_set():
                 for one in await consumer.poll(_POLL_MS):
                     assert one.value is not None
                     assert one.delivery_count is not None
@@ -95,7 +67,7 @@ class OurShareMember(ShareMember):
 
 
 class ConfluentShareMember(ShareMember):
-    def run(self) -> None:
+    def _run(self) -> None:
         from confluent_kafka import AcknowledgeType as Type
         from confluent_kafka import ShareConsumer as Consumer
 
@@ -106,7 +78,7 @@ class ConfluentShareMember(ShareMember):
         }
         consumer = Consumer(config)
         consumer.subscribe([self.topic])
-        while not self.stopping.is_set():
+        while not self._stopping.is_set():
             for one in consumer.poll(timeout=_POLL_MS / 1000):
                 assert one.error() is None, one.error()
                 found = Delivered(one.offset(), one.delivery_count(), one.value().decode())
@@ -121,38 +93,20 @@ def java_share_member(release: str) -> Java:
     return share_member()._replace(jars=kafka_java(release).jars)
 
 
-class JavaShareMember(ShareMember):
+class JavaShareMember(Program, ShareMember):
     """Kafka's KafkaShareConsumer of one release."""
 
     release = "4.3.1"
 
-    def run(self) -> None:
+    def _command(self) -> list[str]:
         arguments = [f"bootstrap.servers={self.address}", f"group.id={self.group}", "client.id=s"]
-        said = deque[str](maxlen=10)
-        with subprocess.Popen(
-            java_share_member(self.release).command("ShareMember", self.topic, *arguments),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        ) as process:
-            self._process = process
-            if self.stopping.is_set():
-                self.wake()
-            assert process.stdout is not None
-            for line in process.stdout:
-                what, *about = line.rstrip("\n").split("\t")
-                if what == "record":
-                    self.delivered.append(Delivered(int(about[1]), int(about[2]), about[3]))
-                else:
-                    said.append(line)
-            assert process.wait() == 0, "".join(said)
-            assert not [line for line in said if line.startswith("refused")], "".join(said)
+        return java_share_member(self.release).command("ShareMember", self.topic, *arguments)
 
-    def wake(self) -> None:
-        process: subprocess.Popen[str] | None = getattr(self, "_process", None)
-        if process is not None and process.stdin is not None:
-            process.stdin.close()
+    def _take(self, what: str, *about: str) -> bool:
+        assert what != "refused", about
+        if what == "record":
+            self.delivered.append(Delivered(int(about[1]), int(about[2]), about[3]))
+        return what == "record"
 
 
 class Java44ShareMember(JavaShareMember):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 
 from groupstorm.clients.brokers import JVM
@@ -17,50 +16,19 @@ from tests.conformance.applications import RUNNING, Instance, stopping
 from tests.conformance.backends import STREAMS, Backend
 from tests.conformance.programs.building import kafka_commands
 from tests.conformance.reading import newest_values
-from tests.conformance.tool import OFFSETS, Said, has_no_lag, recorded, tools, write_file
+from tests.conformance.tool import OFFSETS, Said, commands_of, has_no_lag, recorded, tools, write_file
 from tests.waiting import wait_until
 
 #: Kafka 4.4.0: each command after a `$`, then what it prints.
 FILE = Path(__file__).with_name("streams-groups.kafka-4.4.0.txt")
 MAIN = "org.apache.kafka.tools.streams.StreamsGroupCommand"
 STATE = "--describe --group GROUP --state"
-
-WITH_MEMBERS: Sequence[str] = (
-    "--list",
-    "--list --state",
-    "--list --state stable",
-    "--list --state empty",
-    OFFSETS,
-    "--describe --group GROUP --offsets --verbose",
-    "--describe --group GROUP --members",
-    "--describe --group GROUP --members --verbose",
-    STATE,
-    "--describe --group GROUP --state --verbose",
-    "--describe --group GROUP --topology",
-    "--reset-offsets --group GROUP --input-topic TOPIC --to-earliest --execute",
-    "--delete-offsets --group GROUP --input-topic TOPIC",
-    "--delete --group GROUP",
-)
-WITHOUT_MEMBERS: Sequence[str] = (
-    "--describe --group GROUP --state",
-    "--describe --group GROUP --members",
-    "--describe --group GROUP",
-    "--reset-offsets --group GROUP --input-topic TOPIC:0,1 --shift-by -2 --dry-run",
-    "--reset-offsets --group GROUP --input-topic TOPIC --to-earliest --execute",
-    "--reset-offsets --group GROUP --all-input-topics --to-offset 3 --execute",
-    "--describe --group GROUP --offsets",
-    "--delete-offsets --group GROUP --input-topic TOPIC:0",
-    "--describe --group GROUP --offsets",
-    "--delete --group GROUP",
-    "--describe --group GROUP",
-    "--delete --group GROUP",
-    "--list --state",
-)
 _LINES = [(number % 2, "to be or not to be") for number in range(12)]
 
 
 def run(backend: Backend) -> list[Said]:
     """All commands on a group of two instances. Raises ProgramUnavailable."""
+    with_members, without_members = commands_of(FILE)
     topics = backend.topic(2, "lines"), backend.topic(1, "counts")
     group = backend.group("count")
     names = {group: "GROUP", topics[0]: "TOPIC"}
@@ -78,8 +46,8 @@ def run(backend: Backend) -> list[Said]:
             # the counts can be read before their input is committed, and while tasks still move
             wait_until(lambda: has_no_lag(say(MAIN, OFFSETS)), "all that was counted is committed")
             wait_until(lambda: " Stable" in " ".join(say(MAIN, STATE).lines), "nothing moves any more")
-            said = [say(MAIN, command) for command in WITH_MEMBERS]
-        return said + [say(MAIN, command) for command in WITHOUT_MEMBERS]
+            said = [say(MAIN, command) for command in with_members]
+        return said + [say(MAIN, command) for command in without_members]
 
 
 def main() -> int:

@@ -178,10 +178,3 @@ def test_what_was_generated_is_replaced_and_the_rest_stays(tmp_path: Path) -> No
 )
 def test_what_an_answer_lacks(expected: object, found: object, problem: str) -> None:
     assert missing(expected, found) == problem
-
-
-@pytest.mark.parametrize("protocol", list(tool.FILES))
-def test_outputs_of_the_tool_are_kept_as_text(protocol: str) -> None:
-    said = tool.read(protocol)
-    assert [one.command for one in said] == [*tool.with_members(protocol), *tool.WITHOUT_MEMBERS]
-    assert all(one.lines for one in said)

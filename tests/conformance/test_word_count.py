@@ -22,10 +22,7 @@ pytestmark = pytest.mark.slow
 
 LINES_PARTITIONS = 2
 #: Transactions of an instance that is killed hold up readers for so long.
-_EXACTLY_ONCE = {
-    "processing.guarantee": "exactly_once_v2",
-    "producer.transaction.timeout.ms": "3000",
-}
+_EXACTLY_ONCE = {"processing.guarantee": "exactly_once_v2", "producer.transaction.timeout.ms": "3000"}
 #: What Kafka creates of the repartition topic and of the changelog: the configurations that it sets.
 _INTERNAL = {
     "by-word-repartition": {

@@ -1,6 +1,6 @@
 """kafka-consumer-groups, Kafka's own command, on one group: what it prints in each step of the group's life.
 
-`python -m tests.conformance.tool` runs it on Kafka and writes the file that all brokers are held against.
+`python -m tests.conformance.tool` runs the commands of the recorded files on Kafka, and writes those anew.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ FILES = {
 }
 MAIN = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 OFFSETS = "--describe --group GROUP"
+#: The last of the commands while members are there, which it is too early for.
+DELETE = "--delete --group GROUP"
 TIMEOUT_S = 60
 #: The line of `Commands.java` behind what a command has printed.
 _END = "--- end of output ---\n"
@@ -42,36 +44,6 @@ _STACK = re.compile(r"\s+at |Caused by: |java\.\S+Exception: ")
 _HOST = re.compile(r"/[0-9a-f][0-9a-f.:]+")
 _ADDRESS = re.compile(r"[\w.\[\]:]+:\d+ +\(\d+\)")
 
-#: While two members are there, and after they have left.
-WITH_MEMBERS: Sequence[str] = (
-    "--list",
-    "--list --state",
-    "--list --type",
-    OFFSETS,
-    "--describe --group GROUP --members",
-    "--describe --group GROUP --members --verbose",
-    "--describe --group GROUP --state",
-    "--reset-offsets --group GROUP --topic TOPIC --to-earliest --execute",
-    "--delete-offsets --group GROUP --topic TOPIC",
-    "--delete --group GROUP",
-)
-#: The same for a group of the new protocol.
-BY_TYPE: Sequence[str] = ("--list --type consumer", "--list --state stable --type classic")
-WITHOUT_MEMBERS: Sequence[str] = (
-    "--describe --group GROUP --state",
-    "--describe --group GROUP --members",
-    "--describe --group GROUP",
-    "--reset-offsets --group GROUP --topic TOPIC:0,1 --shift-by -2 --dry-run",
-    "--reset-offsets --group GROUP --topic TOPIC --to-earliest --execute",
-    "--reset-offsets --group GROUP --topic TOPIC:0 --to-datetime 2100-01-01T00:00:00.000 --execute",
-    "--describe --group GROUP --offsets",
-    "--delete-offsets --group GROUP --topic TOPIC:0",
-    "--describe --group GROUP --offsets",
-    "--delete --group GROUP",
-    "--describe --group GROUP",
-    "--delete --group GROUP",
-)
-
 
 class Said(NamedTuple):
     """One command and the lines that it printed, without what differs from run to run."""
@@ -82,6 +54,7 @@ class Said(NamedTuple):
 
 def run(backend: Backend, protocol: str) -> list[Said]:
     """All commands on a group of two confluent-kafka consumers of a protocol. Raises ProgramUnavailable."""
+    with_members, without_members = commands_of(FILES[protocol])
     topic, group = backend.topic(len(ALL_PARTITIONS)), backend.group("billing")
     names = {group: "GROUP", topic: "TOPIC"}
     produce_with_confluent(backend.address, records(0, 60), topic)
@@ -93,8 +66,8 @@ def run(backend: Backend, protocol: str) -> list[Said]:
             wait_until(lambda: is_shared_out(members), "three partitions each")
             wait_until(lambda: sum(len(member.values) for member in members) >= 60, "all records read")
             wait_until(lambda: has_no_lag(say(MAIN, OFFSETS)), "all that was read is committed")
-            said = [say(MAIN, command) for command in with_members(protocol)]
-        return said + [say(MAIN, command) for command in WITHOUT_MEMBERS]
+            said = [say(MAIN, command) for command in with_members]
+        return said + [say(MAIN, command) for command in without_members]
 
 
 def has_no_lag(offsets: Said) -> bool:
@@ -135,11 +108,6 @@ def _say(
     return Said(command, _comparable(lines, names))
 
 
-def with_members(protocol: str) -> Sequence[str]:
-    """The commands while members are there."""
-    return WITH_MEMBERS if protocol == CLASSIC else (*WITH_MEMBERS, *BY_TYPE)
-
-
 def _comparable(lines: Sequence[str], names: Mapping[str, str]) -> tuple[str, ...]:
     """Rows of a table come in the order of a hash table, its columns are as wide as their content."""
     cleaned = []
@@ -170,6 +138,13 @@ def read_file(path: Path) -> list[Said]:
         command, *lines = block.rstrip("\n").split("\n")
         said.append(Said(command, tuple(lines)))
     return said
+
+
+def commands_of(path: Path) -> tuple[list[str], list[str]]:
+    """The commands of a recorded file: while members are there, and after they have left."""
+    commands = [one.command for one in read_file(path)]
+    end = commands.index(DELETE) + 1
+    return commands[:end], commands[end:]
 
 
 def write(said: Sequence[Said], protocol: str) -> None:

@@ -13,20 +13,17 @@ from tests.oracle.assignors import running
 from tests.oracle.assignors.differential import Side
 from tests.oracle.assignors.sides import CONSUMER, SERVER
 from tests.oracle.build import OracleBroke, OracleUnavailable
-from tests.oracle.group_member import command as group_member
+from tests.oracle.group_member import command as members
 from tests.oracle.member import command as member
 from tests.oracle.streams.side import STREAMS
-from tests.oracle.streams_thread import command as streams_thread
 
-#: What can be asked for, beside assignors -> the module that does it: `add_arguments(parser)` and
-#: `run(options)`, which returns the exit status.
+#: What can be asked for, beside the kinds of assignors and members -> the module that does it:
+#: `add_arguments(parser)` and `run(options)`, which returns the exit status.
 ORACLES: dict[str, ModuleType] = {
     "coordinator": coordinator,
-    "group-member": group_member,
     "history": history,
     "member": member,
     "share-records": share_records,
-    "streams-thread": streams_thread,
 }
 
 #: Assignors that are held against Kafka's.
@@ -38,7 +35,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="./dev oracle", description="Random cases against Kafka's own Java classes."
     )
-    what = parser.add_subparsers(dest="what", required=True, metavar="|".join(sorted([*ORACLES, *SIDES])))
+    what = parser.add_subparsers(
+        dest="what", required=True, metavar="|".join(sorted([*ORACLES, *SIDES, *members.KINDS]))
+    )
     for name, module in ORACLES.items():
         description = (module.__doc__ or "").partition("\n")[0]
         one = what.add_parser(name, description=description, help=description)
@@ -48,6 +47,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         one = what.add_parser(name, description=side.title, help=side.title)
         running.add_arguments(one, side)
         one.set_defaults(run=partial(running.run, side=side))
+    for name, kind in members.KINDS.items():
+        one = what.add_parser(name, description=kind.title, help=kind.title)
+        members.add_arguments(one, kind)
+        one.set_defaults(run=partial(members.run, kind=kind))
     options = parser.parse_args(arguments)
     try:
         return int(options.run(options))

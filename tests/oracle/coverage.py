@@ -91,11 +91,7 @@ class _Watched(GroupCoordinator):
         self._coverage = coverage
 
     def handle(
-        self,
-        request: Request,
-        now_ms: int,
-        token: Hashable,
-        may_match: Callable[[str], bool] | None = None,
+        self, request: Request, now_ms: int, token: Hashable, may_match: Callable[[str], bool] | None = None
     ) -> Effects:
         if not isinstance(request, ListGroups):
             group = self.group(request.group)

@@ -96,7 +96,8 @@ class Differential:
         coordinator = self._coordinator or GroupCoordinator
 
         def both(candidate: Script) -> tuple[Answer, Answer]:
-            return json.loads(self._ask(as_line(candidate))), our_answer(candidate, coordinator, self._kafka)
+            ours = our_answer(candidate, coordinator, self._kafka)  # Kafka is asked about scripts alone
+            return json.loads(self._ask(as_line(candidate))), ours
 
         shortest = shrink(script, lambda candidate: difference(*both(candidate)) is not None)
         return Found(shortest, *both(shortest))

@@ -14,11 +14,7 @@ class DeafToRebalances(GroupCoordinator):
     """Its heartbeats never tell of a rebalance."""
 
     def handle(
-        self,
-        request: Request,
-        now_ms: int,
-        token: Hashable,
-        may_match: Callable[[str], bool] | None = None,
+        self, request: Request, now_ms: int, token: Hashable, may_match: Callable[[str], bool] | None = None
     ) -> Effects:
         effects = super().handle(request, now_ms, token, may_match)
         effects.replies = [_unheard(reply) for reply in effects.replies]

@@ -11,12 +11,7 @@ from groupstorm.assignors.check.history import play
 from tests.oracle.releases import ReleaseJvm
 from tools.historical_assignors.bug_histories import FOLDER, OURS, BugHistory, load, names
 from tools.historical_assignors.comparison import Recorded, recorded, side
-from tools.historical_assignors.released import (
-    COOPERATIVE_STICKY,
-    Case,
-    ReleasedAssignor,
-    version_of,
-)
+from tools.historical_assignors.released import COOPERATIVE_STICKY, Case, ReleasedAssignor, version_of
 
 #: KIP-429.
 COOPERATIVE_SINCE = (2, 4)

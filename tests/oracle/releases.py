@@ -56,10 +56,7 @@ class ReleaseJvm:
         question = {**case, "id": 0}
         members = read_case(json.dumps(question).encode(), "a case of a history").members
         question["members"] = [
-            {
-                **written,
-                "subscription_hex": encode_subscription(member.subscription, case["version"]).hex(),
-            }
+            {**written, "subscription_hex": encode_subscription(member.subscription, case["version"]).hex()}
             for written, member in zip(case["members"], members, strict=True)
         ]
         answer = json.loads(self._jvm.ask(json.dumps(question)))

@@ -22,34 +22,13 @@ from tests.oracle.transcripts import transcript
 _WRONG = "  REACHED ALL THE SAME: the table in tests/oracle/tables.py is wrong"
 
 _STATES = (
-    NO_GROUP,
-    "Empty",
-    "PreparingRebalance",
-    "CompletingRebalance",
-    "Stable",
-    "consumer Empty",
-    "consumer Assigning",
-    "consumer Reconciling",
-    "consumer Stable",
-    "share Empty",
-    "share Stable",
-    "streams Empty",
-    "streams NotReady",
-    "streams Assigning",
-    "streams Reconciling",
-    "streams Stable",
+    *(NO_GROUP, "Empty", "PreparingRebalance", "CompletingRebalance", "Stable", "consumer Empty"),
+    *("consumer Assigning", "consumer Reconciling", "consumer Stable", "share Empty", "share Stable"),
+    *("streams Empty", "streams NotReady", "streams Assigning", "streams Reconciling", "streams Stable"),
 )
 _REQUESTS = (
-    "JoinGroup",
-    "SyncGroup",
-    "Heartbeat",
-    "LeaveGroup",
-    "OffsetCommit",
-    "OffsetFetch",
-    "DescribeGroup",
-    "ConsumerGroupHeartbeat",
-    "ShareGroupHeartbeat",
-    "StreamsGroupHeartbeat",
+    *("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetFetch", "DescribeGroup"),
+    *("ConsumerGroupHeartbeat", "ShareGroupHeartbeat", "StreamsGroupHeartbeat"),
 )
 
 

@@ -5,129 +5,89 @@ from __future__ import annotations
 from groupstorm.coordinator.classic.states import TRANSITIONS
 from groupstorm.coordinator.errors import Error
 
+
+def _rules(**errors: str) -> dict[str, tuple[str, ...]]:
+    """Names of errors by kind of answer."""
+    return {kind: tuple(names.split()) for kind, names in errors.items()}
+
+
 #: Errors that the classic group's own rules give, by kind of answer: a long run is expected to meet each.
-RULES: dict[str, tuple[str, ...]] = {
-    "join": (
-        "NONE",
-        "INVALID_GROUP_ID",
-        "INVALID_SESSION_TIMEOUT",
-        "UNKNOWN_MEMBER_ID",
-        "GROUP_MAX_SIZE_REACHED",
-        "INCONSISTENT_GROUP_PROTOCOL",
-        "MEMBER_ID_REQUIRED",
-        "FENCED_INSTANCE_ID",
-        "UNKNOWN_SERVER_ERROR",
+RULES = _rules(
+    join=(
+        "NONE INVALID_GROUP_ID INVALID_SESSION_TIMEOUT UNKNOWN_MEMBER_ID GROUP_MAX_SIZE_REACHED "
+        "INCONSISTENT_GROUP_PROTOCOL MEMBER_ID_REQUIRED FENCED_INSTANCE_ID UNKNOWN_SERVER_ERROR"
     ),
-    "sync": (
-        "NONE",
-        "INVALID_GROUP_ID",
-        "UNKNOWN_MEMBER_ID",
-        "FENCED_INSTANCE_ID",
-        "ILLEGAL_GENERATION",
-        "INCONSISTENT_GROUP_PROTOCOL",
-        "REBALANCE_IN_PROGRESS",
+    sync=(
+        "NONE INVALID_GROUP_ID UNKNOWN_MEMBER_ID FENCED_INSTANCE_ID ILLEGAL_GENERATION "
+        "INCONSISTENT_GROUP_PROTOCOL REBALANCE_IN_PROGRESS"
     ),
-    "heartbeat": (
-        "NONE",
-        "INVALID_GROUP_ID",
-        "UNKNOWN_MEMBER_ID",
-        "FENCED_INSTANCE_ID",
-        "ILLEGAL_GENERATION",
-        "REBALANCE_IN_PROGRESS",
+    heartbeat=(
+        "NONE INVALID_GROUP_ID UNKNOWN_MEMBER_ID FENCED_INSTANCE_ID ILLEGAL_GENERATION REBALANCE_IN_PROGRESS"
     ),
     # what is wrong with single members stands beside them, not in the answer's own error
-    "leave": ("NONE", "INVALID_GROUP_ID"),
-    "commit": (
-        "NONE",
-        "UNKNOWN_MEMBER_ID",
-        "FENCED_INSTANCE_ID",
-        "ILLEGAL_GENERATION",
-        "REBALANCE_IN_PROGRESS",
-        "GROUP_ID_NOT_FOUND",
+    leave="NONE INVALID_GROUP_ID",
+    commit=(
+        "NONE UNKNOWN_MEMBER_ID FENCED_INSTANCE_ID ILLEGAL_GENERATION REBALANCE_IN_PROGRESS "
+        "GROUP_ID_NOT_FOUND"
     ),
-    "fetch_offsets": ("NONE",),
-    "describe": ("NONE", "GROUP_ID_NOT_FOUND"),
-}
+    fetch_offsets="NONE",
+    describe="NONE GROUP_ID_NOT_FOUND",
+)
 
 #: The same for scripts of consumer groups, whose members speak either protocol.
-GROUP_RULES: dict[str, tuple[str, ...]] = {
-    "chb": (
-        "NONE",
-        "INVALID_REQUEST",
-        "UNSUPPORTED_ASSIGNOR",
-        "INVALID_REGULAR_EXPRESSION",
-        "GROUP_ID_NOT_FOUND",
-        "GROUP_MAX_SIZE_REACHED",
-        "UNKNOWN_MEMBER_ID",
-        "FENCED_MEMBER_EPOCH",
-        "FENCED_INSTANCE_ID",
-        "UNRELEASED_INSTANCE_ID",
+GROUP_RULES = _rules(
+    chb=(
+        "NONE INVALID_REQUEST UNSUPPORTED_ASSIGNOR INVALID_REGULAR_EXPRESSION GROUP_ID_NOT_FOUND "
+        "GROUP_MAX_SIZE_REACHED UNKNOWN_MEMBER_ID FENCED_MEMBER_EPOCH FENCED_INSTANCE_ID "
+        "UNRELEASED_INSTANCE_ID"
     ),
-    "join": ("NONE", "UNKNOWN_MEMBER_ID", "MEMBER_ID_REQUIRED", "INCONSISTENT_GROUP_PROTOCOL"),
-    "sync": ("NONE", "UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"),
-    "heartbeat": ("NONE", "UNKNOWN_MEMBER_ID", "ILLEGAL_GENERATION"),
-    "leave": ("NONE",),
-    "commit": ("NONE", "UNKNOWN_MEMBER_ID", "STALE_MEMBER_EPOCH", "UNSUPPORTED_VERSION"),
-    "fetch_offsets": ("NONE", "UNKNOWN_MEMBER_ID", "STALE_MEMBER_EPOCH"),
-    "describe": ("NONE", "GROUP_ID_NOT_FOUND"),
-}
+    join="NONE UNKNOWN_MEMBER_ID MEMBER_ID_REQUIRED INCONSISTENT_GROUP_PROTOCOL",
+    sync="NONE UNKNOWN_MEMBER_ID ILLEGAL_GENERATION",
+    heartbeat="NONE UNKNOWN_MEMBER_ID ILLEGAL_GENERATION",
+    leave="NONE",
+    commit="NONE UNKNOWN_MEMBER_ID STALE_MEMBER_EPOCH UNSUPPORTED_VERSION",
+    fetch_offsets="NONE UNKNOWN_MEMBER_ID STALE_MEMBER_EPOCH",
+    describe="NONE GROUP_ID_NOT_FOUND",
+)
 #: Errors that only groups that change their protocol give besides.
-_MIGRATION_RULES: dict[str, tuple[str, ...]] = {
-    "chb": ("UNKNOWN_SERVER_ERROR",),
-    "join": ("FENCED_INSTANCE_ID", "GROUP_MAX_SIZE_REACHED", "REBALANCE_IN_PROGRESS"),
-    "sync": ("REBALANCE_IN_PROGRESS", "INCONSISTENT_GROUP_PROTOCOL", "FENCED_INSTANCE_ID"),
-    "heartbeat": ("REBALANCE_IN_PROGRESS", "FENCED_INSTANCE_ID"),
-    "commit": ("ILLEGAL_GENERATION",),
-}
+_MIGRATION_RULES = _rules(
+    chb="UNKNOWN_SERVER_ERROR",
+    join="FENCED_INSTANCE_ID GROUP_MAX_SIZE_REACHED REBALANCE_IN_PROGRESS",
+    sync="REBALANCE_IN_PROGRESS INCONSISTENT_GROUP_PROTOCOL FENCED_INSTANCE_ID",
+    heartbeat="REBALANCE_IN_PROGRESS FENCED_INSTANCE_ID",
+    commit="ILLEGAL_GENERATION",
+)
 #: The same for scripts of share groups.
-_SHARE_RULES: dict[str, tuple[str, ...]] = {
-    "shb": (
-        "NONE",
-        "INVALID_REQUEST",
-        "GROUP_ID_NOT_FOUND",
-        "GROUP_MAX_SIZE_REACHED",
-        "UNKNOWN_MEMBER_ID",
-        "FENCED_MEMBER_EPOCH",
+_SHARE_RULES = _rules(
+    shb=(
+        "NONE INVALID_REQUEST GROUP_ID_NOT_FOUND GROUP_MAX_SIZE_REACHED UNKNOWN_MEMBER_ID FENCED_MEMBER_EPOCH"
     ),
-    "describe_share": ("NONE", "GROUP_ID_NOT_FOUND", "INVALID_GROUP_ID"),
-    "chb": ("NONE", "GROUP_ID_NOT_FOUND"),
-    "join": ("INCONSISTENT_GROUP_PROTOCOL",),
-    "sync": ("UNKNOWN_MEMBER_ID",),
-    "heartbeat": ("UNKNOWN_MEMBER_ID",),
-    "commit": ("GROUP_ID_NOT_FOUND",),
-    "describe": ("GROUP_ID_NOT_FOUND",),
-    "fetch_offsets": ("NONE",),
-}
+    describe_share="NONE GROUP_ID_NOT_FOUND INVALID_GROUP_ID",
+    chb="NONE GROUP_ID_NOT_FOUND",
+    join="INCONSISTENT_GROUP_PROTOCOL",
+    sync="UNKNOWN_MEMBER_ID",
+    heartbeat="UNKNOWN_MEMBER_ID",
+    commit="GROUP_ID_NOT_FOUND",
+    describe="GROUP_ID_NOT_FOUND",
+    fetch_offsets="NONE",
+)
 #: The same for scripts of streams groups.
-_STREAMS_RULES: dict[str, tuple[str, ...]] = {
-    "streams": (
-        "NONE",
-        "INVALID_REQUEST",
-        "STREAMS_INVALID_TOPOLOGY",
-        "GROUP_ID_NOT_FOUND",
-        "GROUP_MAX_SIZE_REACHED",
-        "UNKNOWN_MEMBER_ID",
-        "FENCED_MEMBER_EPOCH",
-        "FENCED_INSTANCE_ID",
-        "UNRELEASED_INSTANCE_ID",
-        "UNKNOWN_SERVER_ERROR",
+_STREAMS_RULES = _rules(
+    streams=(
+        "NONE INVALID_REQUEST STREAMS_INVALID_TOPOLOGY GROUP_ID_NOT_FOUND GROUP_MAX_SIZE_REACHED "
+        "UNKNOWN_MEMBER_ID FENCED_MEMBER_EPOCH FENCED_INSTANCE_ID UNRELEASED_INSTANCE_ID "
+        "UNKNOWN_SERVER_ERROR"
     ),
-    "describe_streams": ("NONE", "GROUP_ID_NOT_FOUND", "INVALID_GROUP_ID"),
-    "shb": ("NONE", "GROUP_ID_NOT_FOUND"),
-    "chb": ("NONE", "GROUP_ID_NOT_FOUND"),
-    "join": ("NONE", "MEMBER_ID_REQUIRED", "UNKNOWN_MEMBER_ID", "INCONSISTENT_GROUP_PROTOCOL"),
-    "sync": ("UNKNOWN_MEMBER_ID",),
-    "heartbeat": ("UNKNOWN_MEMBER_ID",),
-    "commit": (
-        "NONE",
-        "UNKNOWN_MEMBER_ID",
-        "STALE_MEMBER_EPOCH",
-        "UNSUPPORTED_VERSION",
-        "GROUP_ID_NOT_FOUND",
-    ),
-    "fetch_offsets": ("NONE", "UNKNOWN_MEMBER_ID", "STALE_MEMBER_EPOCH"),
-    "describe": ("NONE", "GROUP_ID_NOT_FOUND"),
-}
+    describe_streams="NONE GROUP_ID_NOT_FOUND INVALID_GROUP_ID",
+    shb="NONE GROUP_ID_NOT_FOUND",
+    chb="NONE GROUP_ID_NOT_FOUND",
+    join="NONE MEMBER_ID_REQUIRED UNKNOWN_MEMBER_ID INCONSISTENT_GROUP_PROTOCOL",
+    sync="UNKNOWN_MEMBER_ID",
+    heartbeat="UNKNOWN_MEMBER_ID",
+    commit="NONE UNKNOWN_MEMBER_ID STALE_MEMBER_EPOCH UNSUPPORTED_VERSION GROUP_ID_NOT_FOUND",
+    fetch_offsets="NONE UNKNOWN_MEMBER_ID STALE_MEMBER_EPOCH",
+    describe="NONE GROUP_ID_NOT_FOUND",
+)
 
 RULES_BY_KIND: dict[str, dict[str, tuple[str, ...]]] = {
     "classic": RULES,

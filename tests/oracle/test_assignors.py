@@ -10,7 +10,6 @@ import pytest
 from tests.oracle.assignors.differential import Outcome, compare
 from tests.oracle.assignors.faults import greedy, only_with_bug_compat, untidy
 from tests.oracle.assignors.report import summary, transcript
-from tests.oracle.assignors.shrinking import shrink
 from tests.oracle.assignors.sides import COMPATIBLE, CONSUMER, SERVER, MembersSide
 from tests.oracle.running import Ask, Case, Seconds, as_line
 
@@ -118,33 +117,6 @@ def test_cooperative_sticky_may_leave_out_what_changes_hands(change: dict[str, o
     case: Case = {"id": 1, "assignor": "cooperative-sticky", "topics": _TWO_TOPICS, "members": members}
     answer = {"id": 1, "assignment": {"a": [["t", 0]], "b": [["u", 0]]}, **change}
     assert CONSUMER.is_valid(case, answer) is valid
-
-
-# --- shrinking -------------------------------------------------------------------------------------
-
-
-def test_only_what_matters_is_left_of_a_case() -> None:
-    case: Case = {
-        "id": "c",
-        "assignor": "sticky",
-        "version": 3,
-        "topics": {"t": {"partitions": 9, "racks": [["r1"]] * 9}, "u": {"partitions": 4}},
-        "members": [
-            {"id": f"m{number}", "topics": ["t", "u"], "owned": [["t", number]], "rack": "r1"}
-            for number in range(6)
-        ],
-    }
-
-    def differs(candidate: Case) -> bool:
-        owned = [pair for member in candidate["members"] for pair in member["owned"]]
-        return ["t", 4] in owned and candidate["topics"].get("t", {"partitions": 0})["partitions"] >= 3
-
-    assert shrink(case, differs) == {
-        "id": "c",
-        "assignor": "sticky",
-        "topics": {"t": {"partitions": 3}},
-        "members": [{"id": "m4", "topics": [], "owned": [["t", 4]]}],
-    }
 
 
 # --- random cases ----------------------------------------------------------------------------------

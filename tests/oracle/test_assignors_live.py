@@ -1,4 +1,4 @@
-"""Against Kafka's own assignors, where there are Java and Maven to run them."""
+"""Against Kafka's own assignors, of earlier releases too, where there are Java and Maven to run them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.needs import needed
 from tests.oracle.assignors import golden
 from tests.oracle.assignors.differential import compare
 from tests.oracle.assignors.faults import untidy
 from tests.oracle.assignors.report import transcript
 from tests.oracle.assignors.sides import CONSUMER, SERVER, MembersSide
 from tests.oracle.build import Built
+from tests.oracle.history import ask, releases
 from tests.oracle.jvm import Jvm
 from tests.oracle.running import Ask, as_line
 from tests.soaking import sizes
+from tools.historical_assignors.bug_histories import load
+from tools.historical_assignors.comparison import recorded
 
 pytestmark = pytest.mark.slow
 
@@ -46,3 +50,12 @@ def test_a_fault_is_found_against_kafka_too(sides: tuple[MembersSide, Ask]) -> N
     outcome = compare(untidy(side), ask, side.random_cases(2, 40), shown_max=1)
     assert outcome.different
     assert len(outcome.found[0].case["members"]) == 1
+
+
+@pytest.mark.parametrize("name", ["kafka-7026", "kafka-12984", "kafka-15170"])
+def test_kafka_answers_as_was_recorded(name: str) -> None:
+    """Before 2.4 with the older interface; with subscriptions of version 1; with racks."""
+    story = load(name)
+    with needed():
+        asked = [told for release in releases(story) for told in ask(story, release)]
+    assert asked == recorded(name)

@@ -1,4 +1,4 @@
-"""The generator: repeatable, within its time, and able to reach what the tables say."""
+"""The generators of scripts: repeatable, within their time, and able to reach what the tables say."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from groupstorm.coordinator.config import Compatibility
+from tests.oracle.coordinator import SCRIPTS
 from tests.oracle.coverage import Coverage
 from tests.oracle.differential import our_answer
 from tests.oracle.scripts.draft import TIME_MAX_MS
@@ -17,11 +19,17 @@ from tests.oracle.tables import (
     ALL_ERRORS,
     ALL_TRANSITIONS,
     RULES,
+    RULES_BY_KIND,
     UNREACHABLE_ERRORS,
     UNREACHABLE_TRANSITIONS,
 )
 
 _COUNT = 900
+
+
+@pytest.fixture(scope="module")
+def streams() -> list[Script]:
+    return [SCRIPTS["streams"](7, number) for number in range(150)]
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +46,12 @@ def coverage(scripts: list[Script]) -> Coverage:
     return coverage
 
 
-def test_a_script_depends_on_its_seed_and_number_alone() -> None:
-    assert random_script(3, 14) == random_script(3, 14)
-    different = {json.dumps(random_script(seed, number)) for seed in range(4) for number in range(25)}
-    assert len(different) == 100
+@pytest.mark.parametrize("kind", SCRIPTS)
+def test_a_script_depends_on_its_seed_and_number_alone(kind: str) -> None:
+    generate = SCRIPTS[kind]
+    assert generate(3, 14) == generate(3, 14)
+    different = {json.dumps(generate(seed, number)) for seed in range(4) for number in range(10)}
+    assert len(different) == 40
 
 
 @pytest.mark.slow
@@ -51,6 +61,10 @@ def test_scripts_are_json(scripts: list[Script]) -> None:
 
 def _elapsed_ms(script: Script) -> int:
     return sum(step["ms"] for step in script["steps"] if step["op"] == "advance")
+
+
+def test_scripts_of_streams_groups_end_before_kafka_looks_for_expired_offsets(streams: list[Script]) -> None:
+    assert max(map(_elapsed_ms, streams)) <= TIME_MAX_MS
 
 
 @pytest.mark.slow
@@ -109,3 +123,35 @@ def test_every_request_meets_every_state(coverage: Coverage) -> None:
     kinds = {kind for kind, _ in coverage.requests}
     assert len(kinds) == 7
     assert {(kind, state) for kind in kinds for state in states} == set(coverage.requests)
+
+
+def test_every_step_of_streams_groups_is_drawn(streams: list[Script]) -> None:
+    drawn = {step["op"] for script in streams for step in script["steps"]}
+    assert drawn >= {
+        "streams",
+        "describe_streams",
+        "topics",
+        "group_config",
+        "reload",
+        "delete_groups",
+        "commit",
+    }
+    fields = {
+        name for script in streams for step in script["steps"] if step["op"] == "streams" for name in step
+    }
+    assert fields >= {"task_offsets", "task_end_offsets", "instance", "endpoint", "shutdown", "tags", "rack"}
+
+
+@pytest.mark.slow
+def test_scripts_of_streams_groups_reach_every_rule_and_every_state(streams: list[Script]) -> None:
+    coverage = Coverage()
+    for script in streams:
+        answer = our_answer(script, coverage.watch, Compatibility.KAFKA_4_4_0)
+        coverage.count_answer(len(script["steps"]), answer)
+    rules = RULES_BY_KIND["streams"]
+    reached = set(coverage.answers)
+    assert {(kind, error) for kind, errors in rules.items() for error in errors} - reached == set()
+    states = {state for kind, state in coverage.requests if kind == "StreamsGroupHeartbeat"}
+    kinds = ("Empty", "NotReady", "Assigning", "Reconciling", "Stable")
+    assert states >= {f"streams {state}" for state in kinds}
+    assert len(coverage.reconciliations) >= 9

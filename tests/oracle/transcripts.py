@@ -17,7 +17,7 @@ def transcript(script: dict[str, Any], kafkas: Answer, ours: Answer) -> str:
 
 
 def _lines(script: dict[str, Any], kafkas: Answer, found: Difference | None) -> Iterator[str]:
-    yield f"script {script['id']}  config {_short(script['config'])}"
+    yield f"script {script['id']}  config {_short(script.get('config', {}))}"
     events: list[Event] = kafkas.get("events", [])
     shown = len(events) if found is None or found.place < 0 else found.place
     groups: Any = {}

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from groupstorm.figures import Figures
+from groupstorm.storms.checks.verdicts import HELD
 from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.scenario.files import Scenario, load, parse
 from groupstorm.storms.world.simulation import simulate
@@ -33,6 +34,12 @@ class MemorySink(TraceSink):
 class Storm:
     rows: list[tuple[int, str, Any]]
     figures: Figures
+
+    @property
+    def broken(self) -> dict[str, str]:
+        """The invariants that do not hold, and what is said of them."""
+        assert self.figures.invariants, "they were looked at"
+        return {name: said for name, said in self.figures.invariants.items() if said != HELD}
 
     def events(self, name: str, **fields: object) -> list[tuple[int, Any]]:
         """Times and events of one kind whose fields have these values."""

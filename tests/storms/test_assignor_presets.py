@@ -1,4 +1,4 @@
-"""The presets about assignors answer their questions; processes rebuild state that is new to them."""
+"""The presets about assignors answer their questions; defects of assignors; state that is rebuilt."""
 
 from __future__ import annotations
 
@@ -35,8 +35,7 @@ def storms() -> dict[tuple[str, str], Storm]:
 @pytest.mark.slow
 def test_all_invariants_hold(storms: dict[tuple[str, str], Storm]) -> None:
     for (preset, variant), ran in storms.items():
-        broken = {k: v for k, v in (ran.figures.invariants or {}).items() if v != HELD}
-        assert not broken, (preset, variant)
+        assert ran.broken == {}, (preset, variant)
 
 
 @pytest.mark.slow
@@ -125,3 +124,30 @@ def test_the_cost_of_assignors_is_in_measured_json_alone(tmp_path: Path) -> None
     assert measured["assignments"] == ran.figures.generations
     assert measured["assignor_cpu_ms"] >= 0
     assert "cpu" not in (tmp_path / "figures.json").read_text()
+
+
+STEPS = [
+    {"at_ms": 0, "do": "start"},
+    {"at_ms": 60_000, "do": "delete-topic", "topic": "topic-1"},
+    {"at_ms": 60_000, "do": "create-topic", "topic": "topic-1", "partitions": 2},
+]
+SETTINGS = {
+    "members": 3,
+    "topics": 2,
+    "partitions": 6,
+    "net_latency_ms": 1,
+    "metadata.max.age.ms": 20_000,
+    "commits": "never",
+    "partition.assignment.strategy": ["cooperative-sticky"],
+    "settle_timeout_ms": 60_000,
+}
+
+
+def test_a_topic_created_anew_with_fewer_partitions_kills_one_leader_after_the_other() -> None:
+    as_kafka = storm(scenario(STEPS, **SETTINGS, kafka_defects=True))
+    died = [event.error for _, event in as_kafka.events("member_failed")]
+    assert died
+    assert set(died) == {"IllegalStateException"}
+    repaired = storm(scenario(STEPS, **SETTINGS))
+    assert not repaired.events("member_failed")
+    assert repaired.broken == {}

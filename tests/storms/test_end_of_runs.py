@@ -74,12 +74,7 @@ def test_a_group_that_comes_to_rest_behind_its_time_to_settle_has_settled_late(
 @pytest.mark.parametrize(
     ("stuck", "named", "times"),
     one_in(
-        2,
-        [
-            (1, "topic-0-1", 11),
-            (3, "topic-0-1 and topic-0-2 and topic-0-3", 23),
-            (4, "4 partitions", 29),
-        ],
+        2, [(1, "topic-0-1", 11), (3, "topic-0-1 and topic-0-2 and topic-0-3", 23), (4, "4 partitions", 29)]
     ),
 )
 def test_a_group_that_does_not_come_to_rest_in_an_hour_is_said_to_with_the_partitions_that_hold_it_up(

@@ -80,10 +80,7 @@ def check(steps: list[dict[str, Any]], settings: dict[str, Any], seed: int) -> N
     assert len(computed.rows) == len(simulated.rows)
 
 
-@pytest.mark.parametrize(
-    ("fault", "variant", "at_ms"),
-    one_in(8, CASES),
-)
+@pytest.mark.parametrize(("fault", "variant", "at_ms"), one_in(8, CASES))
 def test_exact_and_computed_rows_are_equal(fault: str, variant: str, at_ms: int) -> None:
     check([{"at_ms": at_ms, **FAULTS[fault]}, *THEN], of_variant(variant), seed=at_ms)
 

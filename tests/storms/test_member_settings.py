@@ -84,14 +84,8 @@ def test_a_release_rolls_out_new_settings_and_the_resolved_scenario_keeps_them()
         ({}, "expected a list"),
         ([{"members": [0]}], "expected {members"),
         ([{"members": [], "instance": "x"}], "a list of numbers of members"),
-        (
-            [{"members": [0], "settings": {"partitions": 3}}],
-            "1: settings: partitions: not a setting",
-        ),
-        (
-            [{"members": [0], "settings": {"session.timeout.ms": 1000}}],
-            "must be lower than session",
-        ),
+        ([{"members": [0], "settings": {"partitions": 3}}], "1: settings: partitions: not a setting"),
+        ([{"members": [0], "settings": {"session.timeout.ms": 1000}}], "must be lower than session"),
     ],
 )
 def test_rules_that_cannot_be(rules: object, message: str) -> None:

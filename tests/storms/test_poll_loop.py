@@ -161,13 +161,7 @@ def test_what_happens_is_the_same_by_arithmetic_and_look_by_look(
     }
     logs = RecordLogs(lambda tp: rates[tp])
     both = [
-        loop(
-            rates,
-            poll_records=poll_records,
-            interval_ms=interval_ms,
-            process_ms=process_ms,
-            steps=steps,
-        )
+        loop(rates, poll_records=poll_records, interval_ms=interval_ms, process_ms=process_ms, steps=steps)
         for steps in (False, True)
     ]
     now_us = 0
@@ -236,11 +230,7 @@ def test_looks_that_come_again_are_the_same_by_arithmetic_and_look_by_look(
     logs = RecordLogs(lambda tp: rates[tp])
     both = [
         loop(
-            rates,
-            poll_records=poll_records,
-            fetch_records=fetch_records,
-            process_ms=process_ms,
-            steps=steps,
+            rates, poll_records=poll_records, fetch_records=fetch_records, process_ms=process_ms, steps=steps
         )
         for steps in (False, True)
     ]

@@ -84,12 +84,7 @@ def test_line_30_balance_marks_nothing() -> None:
 
 
 def test_line_34_standbys_by_the_smallest_gap_without_the_active_owner() -> None:
-    clients = [
-        client(1, had={"0_0": -2}),
-        client(2, had={"0_0": 50}),
-        client(3, had={"0_0": 5}),
-        client(4),
-    ]
+    clients = [client(1, had={"0_0": -2}), client(2, had={"0_0": 50}), client(3, had={"0_0": 5}), client(4)]
     found = draft(FOUR[:1], clients, num_standby_replicas=2)
     assert active(found)["1"] == ["0_0"]
     assert {name for name, own in standby(found).items() if own} == {"2", "3"}

@@ -1,4 +1,7 @@
-"""Document 004, KIP-925 in its fourth version: its costs, graphs, examples and standby placements."""
+"""Document 004, KIP-925 in its fourth version: its shares and its standby placements.
+
+Kafka's recorded answers hold costs, graphs and examples of active tasks (`price`, `optimize-active`).
+"""
 
 from __future__ import annotations
 
@@ -33,38 +36,6 @@ from tests.assignors.streams.groups import (
 )
 
 
-def optimize(
-    tasks: list[dict[str, Any]], clients: list[dict[str, Any]], held: list[list[str]], **settings: Any
-) -> dict[str, Any]:
-    given = {str(number): {"active": own} for number, own in enumerate(held, start=1)}
-    settings = {"strategy": "min_traffic", "traffic_cost": 1, "non_overlap_cost": 0, **settings}
-    return assign("optimize-active", tasks, clients, given=given, **settings)
-
-
-def test_lines_48_to_55_the_cost_counts_partitions_without_a_replica_in_the_rack() -> None:
-    found = assign(
-        "price",
-        [{**task("0_0"), "inputs": [["a", 0, ["r1"]], ["b", 0, ["r2", "r3"]], ["c", 0, ["r2"]]]}],
-        [client(1, rack="r2")],
-        given={"1": {"active": ["0_0"]}},
-        traffic_cost=1,
-    )
-    assert found["cost"]["active_cross_rack"] == 1
-
-
-def test_lines_81_to_84_two_tasks_and_two_clients_come_to_a_cost_of_two() -> None:
-    """The figure is missing from the document: t1 and t2 swap, from a cost of 4 to one of 2."""
-    tasks = [task("0_0"), task("0_1")]
-    tasks[0]["inputs"] = [["a", 0, ["r2"]], ["b", 0, ["r3"]], ["c", 0, ["r2"]]]
-    tasks[1]["inputs"] = [["a", 1, ["r1"]], ["b", 1, ["r3"]], ["c", 1, ["r1", "r2"]]]
-    clients = [client(1, rack="r1"), client(2, rack="r2")]
-    before = assign("price", tasks, clients, given={"1": {"active": ["0_0"]}, "2": {"active": ["0_1"]}})
-    assert before["cost"]["active_cross_rack"] == 5
-    found = optimize(tasks, clients, [["0_0"], ["0_1"]])
-    assert active(found) == {"1": ["0_1"], "2": ["0_0"]}
-    assert found["optimized_cost"] == 2
-
-
 def _optimised(
     group: StreamsGroup, start: Placement, strategy: Strategy, costs: Costs, solver: Solver = Solver.AUTO
 ) -> tuple[int, Placement]:
@@ -74,19 +45,6 @@ def _optimised(
     clients = range(len(group.clients))
     optimisation = Optimisation(group, CrossRack(TaskRacks(group), inputs), costs, strategy, clients, solver)
     return optimisation.active(placement, range(len(group.tasks))), placement
-
-
-def test_lines_123_to_125_three_clients_of_one_two_and_three_threads() -> None:
-    """Shares of 3*1/6, 3*2/6, 3*3/6, rounded up: 1, 1 and 2 of each sub-topology."""
-    assert shares([1, 2, 3], 6, 3) == [1, 1, 2]
-    tasks = [task(f"{group}_{number}", "r1 r2") for group in (0, 1) for number in range(3)]
-    clients = [client(1, 1, "r1"), client(2, 2, "r2"), client(3, 3, "r1")]
-    start = [["0_0"], ["0_1", "0_2"], ["1_0", "1_1", "1_2"]]
-    found = active(optimize(tasks, clients, start, strategy="balance_subtopology"))
-    assert [len(found[name]) for name in "123"] == [1, 2, 3]
-    for name, share in zip("123", (1, 1, 2), strict=True):
-        for group in ("0", "1"):
-            assert sum(one.startswith(group) for one in found[name]) <= share
 
 
 def test_line_122_the_shares_are_rounded_up_in_floating_point() -> None:
@@ -116,28 +74,6 @@ def _within_shares(group: StreamsGroup, start: Placement, found: Placement) -> N
         limits = shares(counts, len(group.tasks), len(of_group))
         taken = [len(tasks.intersection(of_group)) for tasks in found.active]
         assert all(own <= limit for own, limit in zip(taken, limits, strict=True))
-
-
-def test_line_97_without_shares_a_sub_topology_may_end_on_one_client() -> None:
-    tasks = [task("0_0", "r1"), task("0_1", "r1"), task("1_0", "r2"), task("1_1", "r2")]
-    clients = [client(1, rack="r1"), client(2, rack="r2")]
-    start = [["0_0", "1_0"], ["0_1", "1_1"]]
-    assert active(optimize(tasks, clients, start)) == {"1": ["0_0", "0_1"], "2": ["1_0", "1_1"]}
-    spread = active(optimize(tasks, clients, start, strategy="balance_subtopology"))
-    assert {name: sorted(one[0] for one in own) for name, own in spread.items()} == {
-        "1": ["0", "1"],
-        "2": ["0", "1"],
-    }
-
-
-def test_line_127_fixing_the_totals_first_costs_something() -> None:
-    """Three tasks on two clients: who has two is settled before racks are looked at. The gap on random
-    clusters is never negative and not always nothing."""
-    tasks = [task(f"0_{number}", "r2") for number in range(3)]
-    clients = [client(1, rack="r1"), client(2, rack="r2")]
-    found = assign("ha", tasks, clients, strategy="min_traffic", traffic_cost=1, non_overlap_cost=0)
-    assert [len(own) for own in active(found).values()] == [2, 1]
-    assert found["cost"]["active_cross_rack"] == 2  # one, had the other client been given two
 
 
 CHAIN = [task("0_0", changelogs="r2"), task("0_1", changelogs="r3"), task("0_2", changelogs="r1")]
@@ -196,13 +132,6 @@ def test_line_176_tags_and_racks() -> None:
     settings: dict[str, Any] = {"num_standby_replicas": 1, "rack_aware_tags": ["zone"]}
     assert standby(assign("ha", tasks, clients, **settings))["2"] == ["0_0"]
     assert standby(assign("ha", tasks, clients, tags_or_racks="racks", **settings))["3"] == ["0_0"]
-
-
-def test_line_180_stateless_tasks_are_optimised_too() -> None:
-    tasks = [task("0_0", "r2", stateful=False), task("0_1", "r1", stateful=False)]
-    clients = [client(1, rack="r1"), client(2, rack="r2")]
-    assert active(assign("ha", tasks, clients)) == {"1": ["0_0"], "2": ["0_1"]}
-    assert active(assign("ha", tasks, clients, strategy="min_traffic")) == {"1": ["0_1"], "2": ["0_0"]}
 
 
 @pytest.mark.parametrize("placement", list(StandbyPlacement))

@@ -5,7 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
+from groupstorm.assignors.contract import AssignmentRefused
 from groupstorm.assignors.streams.cases import answers
+from groupstorm.assignors.streams.threads import assign_to_threads
 from tests.oracle.streams import golden
 from tests.oracle.streams.comparison import answer, difference
 
@@ -43,3 +47,9 @@ def test_the_random_cases_reach_what_is_hard() -> None:
     assert sum("threads" in own for own in clients) >= 100
     strategies = {case["config"]["strategy"] for case, _ in golden.read()}
     assert strategies == {"none", "min_traffic", "balance_subtopology"}
+
+
+def test_loads_of_threads_that_are_too_far_apart_are_refused_as_in_kafka() -> None:
+    """No case has them: Kafka counts on loads that it made itself."""
+    with pytest.raises(AssignmentRefused, match="Ran out of unassigned stateful tasks"):
+        assign_to_threads(range(1), ["c1", "c2", "c3"], {}, {"c1": 9, "c2": 0, "c3": 0})

@@ -73,11 +73,7 @@ def test_tasks_that_are_alike_stay_where_they_are() -> None:
     for _ in range(40):
         problem = problem_of(generator, Costs(1, 0), balanced=False)
         again = Problem(
-            problem.tasks,
-            problem.clients,
-            collapsed.solve(problem),
-            problem.cross_rack,
-            problem.costs,
+            problem.tasks, problem.clients, collapsed.solve(problem), problem.cross_rack, problem.costs
         )
         assert collapsed.solve(again) == again.present
 

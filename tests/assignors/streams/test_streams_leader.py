@@ -81,10 +81,7 @@ def test_what_another_consumer_owns_is_withheld_until_it_is_revoked() -> None:
 
 def test_a_withheld_task_stays_a_standby_where_it_was_one() -> None:
     """b has caught up with 1 and 3; it keeps them as standbys until a has let go."""
-    members = {
-        "a": member(ONE, [0, 1, 2, 3]),
-        "b": member(TWO, sums={1: 500_000, 3: 500_000}),
-    }
+    members = {"a": member(ONE, [0, 1, 2, 3]), "b": member(TWO, sums={1: 500_000, 3: 500_000})}
     found = rebalance(application(), members, NOW_MS)
     assert partitions(found) == {"a": [0, 2], "b": []}
     assert set(found.assignments["b"].info.standby) == {TaskId("", 0, 1), TaskId("", 0, 3)}

@@ -5,21 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tests.broker import wire
+from tests.broker.asking import acl
 from tests.broker.authorization.playing import ADMIN, Probe
 from tests.broker.authorization.probes import ANY_ACL
 
 
 def _acl(**more: Any) -> dict[str, Any]:
-    return {
-        "resource_type": 2,
-        "resource_name": "x",
-        "resource_pattern_type": 3,
-        "principal": "User:eve",
-        "host": "*",
-        "operation": 3,
-        "permission_type": 3,
-        **more,
-    }
+    return acl(**{"resource_name": "x", "principal": "User:eve", **more})
 
 
 _BAD_ACLS: list[dict[str, Any]] = [
@@ -127,11 +119,7 @@ PROBES = [
     ),
     *(
         Probe(
-            f"delete ACLs by {one}",
-            wire.DELETE_ACLS,
-            (3,),
-            {"filters": [ANY_ACL | one, ANY_ACL]},
-            user=ADMIN,
+            f"delete ACLs by {one}", wire.DELETE_ACLS, (3,), {"filters": [ANY_ACL | one, ANY_ACL]}, user=ADMIN
         )
         for one in (
             {"operation": 0},

@@ -246,35 +246,21 @@ RIGHTS_PROBES = [
         wire.DESCRIBE_SCRAM,
         (0,),
         {"users": [{"name": "nobody"}]},
-        [
-            _NOTHING,
-            ["DESCRIBE_CONFIGS CLUSTER"],
-            ["DESCRIBE CLUSTER"],
-            ["ALTER CLUSTER"],
-        ],
+        [_NOTHING, ["DESCRIBE_CONFIGS CLUSTER"], ["DESCRIBE CLUSTER"], ["ALTER CLUSTER"]],
     ),
     Probe(
         "change SCRAM credentials",
         wire.ALTER_SCRAM,
         (0,),
         _scram([("nobody", 1)], [("b", 1, 4096, _KEY)]),
-        [
-            _NOTHING,
-            ["DESCRIBE CLUSTER"],
-            ["ALTER_CONFIGS CLUSTER"],
-        ],
+        [_NOTHING, ["DESCRIBE CLUSTER"], ["ALTER_CONFIGS CLUSTER"]],
     ),
     Probe(
         "describe quotas",
         wire.DESCRIBE_QUOTAS,
         (0, 1),
         {"components": (), "strict": False},
-        [
-            _NOTHING,
-            ["DESCRIBE CLUSTER"],
-            ["DESCRIBE_CONFIGS CLUSTER"],
-            ["ALTER_CONFIGS CLUSTER"],
-        ],
+        [_NOTHING, ["DESCRIBE CLUSTER"], ["DESCRIBE_CONFIGS CLUSTER"], ["ALTER_CONFIGS CLUSTER"]],
     ),
     Probe(
         "change quotas",

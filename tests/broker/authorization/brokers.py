@@ -14,6 +14,7 @@ from groupstorm.protocol.codec import encoder, request_type
 from groupstorm.protocol.codec.schemas import field_names
 from groupstorm.protocol.endpoints import Endpoint
 from tests.broker import wire
+from tests.broker.asking import acl, acl_filter
 from tests.broker.authorization.playing import ADMIN, USER, Asker, must_ask
 from tests.broker.authorization.probes import TOPICS, heartbeat
 from tests.broker.driver import PEER
@@ -21,17 +22,13 @@ from tests.broker.wire import RawClient, framed
 from tests.waiting import wait_until
 
 PASSWORD = "secret"
-DEADLINE_S = 30.0
 AUTHORIZER = {
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
     "super.users": f"User:{ADMIN}",
 }
 SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
 #: As of Kafka in a JVM.
-_INTERNAL_TOPICS = {
-    "offsets.topic.num.partitions": "1",
-    "transaction.state.log.num.partitions": "1",
-}
+_INTERNAL_TOPICS = {"offsets.topic.num.partitions": "1", "transaction.state.log.num.partitions": "1"}
 
 _LOGIN_MODULE = "org.apache.kafka.common.security.plain.PlainLoginModule"
 #: What Kafka needs so that clients are users: its one listener of clients takes SASL/PLAIN. The broker itself
@@ -60,11 +57,7 @@ def prepare(asker: Asker, topic_ids: Callable[[], Mapping[str, uuid.UUID]]) -> N
     wait_until(lambda: set(topic_ids()) >= set(TOPICS))
     for key_type, key in ((0, "g"), (1, "t")):
         wait_until(partial(_has_coordinator, asker, key_type, key))
-    partition = {
-        "partition_index": 0,
-        "committed_offset": 1,
-        "committed_metadata": "",
-    }
+    partition = {"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}
     offsets = [{"name": name, "partitions": [partition]} for name in TOPICS]
     commit = {"group_id": "g", "generation_id_or_member_epoch": -1, "member_id": "", "topics": offsets}
     wait_until(lambda: must_ask(asker, wire.OFFSET_COMMIT, 8, commit).topics[0].partitions[0].error_code == 0)
@@ -136,25 +129,9 @@ class Kafka:
     def settle(self) -> None:
         """The controller has written all changes: a broker that has read a later one has read them."""
         marker = f"marker-{uuid.uuid4().hex[:8]}"
-        acl = {
-            "resource_type": 3,
-            "resource_name": marker,
-            "resource_pattern_type": 3,
-            "principal": "User:marker",
-            "host": "*",
-            "operation": 3,
-            "permission_type": 3,
-        }
-        found = {
-            "resource_type_filter": 3,
-            "resource_name_filter": marker,
-            "pattern_type_filter": 3,
-            "principal_filter": None,
-            "host_filter": None,
-            "operation": 1,
-            "permission_type": 1,
-        }
-        must_ask(self, wire.CREATE_ACLS, 3, {"creations": (acl,)})
+        rule = acl(resource_type=3, resource_name=marker, principal="User:marker")
+        found = acl_filter(resource_type_filter=3, resource_name_filter=marker, pattern_type_filter=3)
+        must_ask(self, wire.CREATE_ACLS, 3, {"creations": (rule,)})
         wait_until(lambda: bool(must_ask(self, wire.DESCRIBE_ACLS, 3, found).resources))
         must_ask(self, wire.DELETE_ACLS, 3, {"filters": (found,)})
         wait_until(lambda: not must_ask(self, wire.DESCRIBE_ACLS, 3, found).resources)

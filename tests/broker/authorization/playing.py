@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from groupstorm.broker.authorization import CLUSTER_NAME, Operation, PatternType, Permission, ResourceType
 from groupstorm.protocol.codec import request_type
 from tests.broker import wire
+from tests.broker.asking import acl_filter
 
 ADMIN, USER = "admin", "alice"
 #: Fields of answers that the probes are about; times, addresses and ids of members are left out.
@@ -102,9 +103,7 @@ def codes_of(answer: Any) -> Iterator[int]:
 
 def give(asker: Asker, rights: Sequence[str]) -> None:
     """These rights, and no others, for the user."""
-    anything = {"resource_type_filter": 1, "pattern_type_filter": 1, "operation": 1, "permission_type": 1}
-    found = {**anything, "resource_name_filter": None, "principal_filter": None, "host_filter": None}
-    must_ask(asker, wire.DELETE_ACLS, 3, {"filters": (found,)})
+    must_ask(asker, wire.DELETE_ACLS, 3, {"filters": (acl_filter(),)})
     if rights:
         must_ask(asker, wire.CREATE_ACLS, 3, {"creations": [creation(one) for one in rights]})
     asker.settle()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.broker import wire
-from tests.broker.asking import consumer_join
+from tests.broker.asking import acl, acl_filter, consumer_join
 from tests.broker.authorization.playing import Probe
 
 TOPICS = {"orders": 2, "hidden": 1}
@@ -33,11 +33,7 @@ def _fetch(**more: Any) -> dict[str, Any]:
 
 
 def _commit(**more: Any) -> dict[str, Any]:
-    asked = {
-        "partition_index": 0,
-        "committed_offset": 1,
-        "committed_metadata": "",
-    }
+    asked = {"partition_index": 0, "committed_offset": 1, "committed_metadata": ""}
     topics = _topics("name", "partitions", asked)
     who = {"group_id": "g", "generation_id_or_member_epoch": -1, "member_id": "", "topics": topics}
     return {**who, **more}
@@ -115,15 +111,7 @@ _ON_TRANSACTION = [
 _DESCRIBING = [_NOTHING, ["DESCRIBE CLUSTER"], ["ALTER CLUSTER"], ["DESCRIBE_CONFIGS CLUSTER"]]
 _ALTERING = [_NOTHING, ["DESCRIBE CLUSTER"], ["DESCRIBE_CONFIGS CLUSTER"]]
 _PLAIN = wire.batch([b"value"])
-ANY_ACL = {
-    "resource_type_filter": 1,
-    "resource_name_filter": None,
-    "pattern_type_filter": 1,
-    "principal_filter": "User:nobody",
-    "host_filter": None,
-    "operation": 1,
-    "permission_type": 1,
-}
+ANY_ACL = acl_filter(principal_filter="User:nobody")
 
 PROBES = [
     # the first one: the member of the group sends no heartbeats, and its session ends
@@ -394,19 +382,7 @@ PROBES = [
         "create ACLs",
         wire.CREATE_ACLS,
         (1, 3),
-        {
-            "creations": [
-                {
-                    "resource_type": 2,
-                    "resource_name": "x",
-                    "resource_pattern_type": 3,
-                    "principal": "User:eve",
-                    "host": "*",
-                    "operation": 3,
-                    "permission_type": 3,
-                }
-            ]
-        },
+        {"creations": [acl(resource_name="x", principal="User:eve")]},
         _ALTERING,
     ),
     Probe("delete ACLs", wire.DELETE_ACLS, (1, 3), {"filters": [ANY_ACL]}, [*_ALTERING, ["ALTER CLUSTER"]]),

@@ -17,9 +17,7 @@ _NO_RECORDS = {
     "max_bytes": 1_000,
     "max_records": 0,
     "batch_size": 1,
-    "topics": [
-        {"topic_id": "orders", "partitions": [{"partition_index": 0, "acknowledgement_batches": []}]},
-    ],
+    "topics": [{"topic_id": "orders", "partitions": [{"partition_index": 0, "acknowledgement_batches": []}]}],
 }
 
 PROBES = [
@@ -28,12 +26,7 @@ PROBES = [
         wire.SHARE_GROUP_HEARTBEAT,
         (1,),
         share_beat(_GROUP, "member", 0, "orders"),
-        [
-            _NOTHING,
-            ["DESCRIBE TOPIC *"],
-            [_READ],
-            [_READ, "DESCRIBE TOPIC orders"],
-        ],
+        [_NOTHING, ["DESCRIBE TOPIC *"], [_READ], [_READ, "DESCRIBE TOPIC orders"]],
     ),
     Probe(
         "describe a share group",

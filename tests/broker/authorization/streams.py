@@ -14,11 +14,7 @@ _NOTHING: tuple[str, ...] = ()
 
 def _join(*sources: str, changelog: str = f"{_GROUP}-counts-changelog") -> dict[str, Any]:
     topic = {"name": changelog, "partitions": 0, "replication_factor": 0}
-    subtopology = {
-        "subtopology_id": "0",
-        "source_topics": sources,
-        "state_changelog_topics": [topic],
-    }
+    subtopology = {"subtopology_id": "0", "source_topics": sources, "state_changelog_topics": [topic]}
     return {
         "group_id": _GROUP,
         "member_id": "member",

@@ -14,8 +14,6 @@ from tests.broker.asking import alter_configs, describe_configs, fetch, list_off
 from tests.broker.compaction.reading import NOW_MS, append, clean, compacted_log, offsets, settings
 from tests.broker.driver import Driver
 
-DAY_MS = 86_400_000
-
 
 def bases(configs: LogSettings, *batches: tuple[int, int]) -> list[int]:
     """Where segments begin among batches of one record, each of a size and a time."""

@@ -74,11 +74,7 @@ async def ask_and_never_read(clients: Sequence[Client], partition_bytes: int) ->
     limits = {"partition_max_bytes": partition_bytes, "current_leader_epoch": -1}
     partition = {"partition": 0, "fetch_offset": 0, **limits}
     topic = {"topic": "orders", "partitions": (partition,)}
-    fields: dict[str, Any] = {
-        "max_wait": milliseconds(0),
-        "min_bytes": 0,
-        "max_bytes": partition_bytes,
-    }
+    fields: dict[str, Any] = {"max_wait": milliseconds(0), "min_bytes": 0, "max_bytes": partition_bytes}
     session: dict[str, Any] = {"isolation_level": 0, "session_id": 0, "session_epoch": -1, "rack_id": ""}
     asked = framed(request(wire.FETCH, 11, 1, topics=(topic,), **fields, **session))
     for client in clients:

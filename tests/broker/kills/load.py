@@ -51,13 +51,7 @@ class Acknowledged:
 
 def under_load(address: Address, told: Acknowledged) -> list[threading.Thread]:
     """Start the clients. Each ends as soon as its connection does."""
-    clients: tuple[Callable[[RawClient, Acknowledged], None], ...] = (
-        produce,
-        commit,
-        join,
-        count,
-        transact,
-    )
+    clients: tuple[Callable[[RawClient, Acknowledged], None], ...] = (produce, commit, join, count, transact)
     threads = [threading.Thread(target=_until_the_end, args=(one, address, told)) for one in clients]
     for thread in threads:
         thread.start()

@@ -37,10 +37,7 @@ def send(
 def init_producer(client: RawClient, name: str | None) -> Any:
     """``name``: the transactional id, if the producer has one."""
     return client.ask(
-        wire.INIT_PRODUCER_ID,
-        4,
-        transactional_id=name,
-        transaction_timeout=milliseconds(60_000),
+        wire.INIT_PRODUCER_ID, 4, transactional_id=name, transaction_timeout=milliseconds(60_000)
     )
 
 
@@ -115,11 +112,7 @@ def batches(records: bytes) -> Iterator[bytes]:
 
 def fetch(client: RawClient, topic: str, partition: int, offset: int, isolation_level: int = 1) -> Any:
     """The answer for the partition; ``isolation_level``: 1: of committed reads."""
-    asked = {
-        "partition": partition,
-        "fetch_offset": offset,
-        "partition_max_bytes": 10_000_000,
-    }
+    asked = {"partition": partition, "fetch_offset": offset, "partition_max_bytes": 10_000_000}
     answer = client.ask(
         wire.FETCH,
         11,

@@ -101,17 +101,11 @@ def test_other_addresses_of_the_loopback_interface(listen: str) -> None:
         ),
     ],
 )
-def test_options_that_are_refused(
-    arguments: tuple[str, ...],
-    expected: str,
-) -> None:
+def test_options_that_are_refused(arguments: tuple[str, ...], expected: str) -> None:
     assert expected in refusal(*arguments)
 
 
-def test_certificates_that_are_none(
-    certificates: Certificates,
-    tmp_path: Path,
-) -> None:
+def test_certificates_that_are_none(certificates: Certificates, tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("no certificate")
 
@@ -127,8 +121,7 @@ def test_certificates_that_are_none(
 
 
 def test_a_key_with_a_password_is_refused_and_nobody_is_asked(
-    certificates: Certificates,
-    tmp_path: Path,
+    certificates: Certificates, tmp_path: Path
 ) -> None:
     serialization = pytest.importorskip(
         "cryptography.hazmat.primitives.serialization", reason="comes with trustme"

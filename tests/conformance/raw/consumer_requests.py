@@ -115,9 +115,5 @@ def alter_configs(
 
 def describe_configs(*names: str, version: int = 4, synonyms: bool = True) -> Request:
     """DescribeConfigs of a group; all configurations if none are named."""
-    resource = {
-        "resource_type": GROUP,
-        "resource_name": "{group}",
-        "configuration_keys": list(names) or None,
-    }
+    resource = {"resource_type": GROUP, "resource_name": "{group}", "configuration_keys": list(names) or None}
     return Request("DescribeConfigs", version, {"resources": [resource], "include_synonyms": synonyms})

@@ -131,11 +131,7 @@ def commit(
     partition: int = 0,
     metadata: str | None = None,
 ) -> Request:
-    committed = {
-        "partition_index": partition,
-        "committed_offset": offset,
-        "committed_metadata": metadata,
-    }
+    committed = {"partition_index": partition, "committed_offset": offset, "committed_metadata": metadata}
     topics = [{"name": topic, "topic_id": "{topic_id}", "partitions": [committed]}]
     fields = {
         "group_id": group,
@@ -204,10 +200,7 @@ def find_transaction_coordinator() -> Request:
 
 
 def init_producer() -> Request:
-    fields = {
-        "transactional_id": "{group}",
-        "transaction_timeout": 60_000,
-    }
+    fields = {"transactional_id": "{group}", "transaction_timeout": 60_000}
     return Request("InitProducerId", 4, fields)
 
 

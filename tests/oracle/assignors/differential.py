@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from tests.oracle.running import Ask, Case, ahead, as_line
+from tests.oracle.shrinking import shrink
 
 Answer = dict[str, Any]
 
@@ -62,8 +63,9 @@ class Side(Protocol):
 
     def size(self, case: Case) -> int: ...
 
-    def shrink(self, case: Case, differs: Callable[[Case], bool]) -> Case:
-        """A case of the same id, no part of which can be left out without the difference going."""
+    @property
+    def answer(self) -> Callable[[Case], Answer]:
+        """Our answer to a case; InputError for what is none."""
         ...
 
     def write_golden(self, ask: Ask) -> int:
@@ -141,5 +143,9 @@ def shrunk(side: Side, ask: Ask, case: Case) -> Found:
     def verdict(candidate: Case) -> Verdict:
         return side.judge(candidate, json.loads(ask(as_line(candidate))))
 
-    smallest = side.shrink(case, lambda candidate: bool(verdict(candidate).wrong))
+    def differs(candidate: Case) -> bool:
+        side.answer(candidate)  # Kafka is asked about cases alone
+        return bool(verdict(candidate).wrong)
+
+    smallest = shrink(case, differs)
     return Found(smallest, verdict(smallest))

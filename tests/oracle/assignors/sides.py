@@ -11,7 +11,6 @@ from groupstorm.assignors import cases
 from groupstorm.assignors.server import cases as servers
 from tests.oracle.assignors import consumer_cases, golden, server_cases, sizes
 from tests.oracle.assignors.differential import Answer, Verdict
-from tests.oracle.assignors.shrinking import shrink
 from tests.oracle.assignors.sizes import Size
 from tests.oracle.assignors.validity import consumer_is_valid, server_is_valid
 from tests.oracle.comparison import plain
@@ -57,9 +56,6 @@ class MembersSide(NamedTuple):
 
     def size(self, case: Case) -> int:
         return len(case["members"])
-
-    def shrink(self, case: Case, differs: Callable[[Case], bool]) -> Case:
-        return shrink(case, differs)
 
     @property
     def measured_in(self) -> str:

@@ -23,6 +23,7 @@ from tests.oracle.group_member.situation import (
     Step,
     advance,
     answer,
+    assigned_nothing,
     close,
     commit_answer,
     coordinator,
@@ -31,6 +32,14 @@ from tests.oracle.group_member.situation import (
     regex,
     subscribe,
     topic,
+)
+
+#: The scripts that are kept with Kafka's answers: the first ones, and those that notice every mutation of
+#: `groupstorm/clients/consumer_group` that 9,000 scripts notice.
+KEPT = (
+    *range(20),
+    *(21, 45, 57, 72, 89, 106, 143, 152, 160, 216, 243, 313, 345, 387, 398, 407, 472, 502, 507, 538, 551),
+    *(574, 592, 678, 754, 829, 892, 927, 1028, 1032, 1134, 1142, 1233, 1245, 1251, 1437, 1440, 2531, 7759),
 )
 
 _TOPICS = "tuv"
@@ -167,7 +176,7 @@ class _Script(Script):
         return self.draw_steps([*topics, self._subscribe(), POLL, STEP])
 
     def more_usual(self) -> Draws[tuple[Step, ...]]:
-        return ((1, lambda: (COMMIT_ENDS,)),)
+        return ((1, lambda: (COMMIT_ENDS,)), (2, self._troubled_commit))
 
     def more_rare(self) -> Draws[Step]:
         random = self.random
@@ -177,6 +186,17 @@ class _Script(Script):
             (1, lambda: no_topic(random.choice(_TOPICS))),
             (4, self._subscribe),
         )
+
+    def _troubled_commit(self) -> tuple[Step, ...]:
+        """A commit before a revocation that is refused, perhaps again and again."""
+        random = self.random
+        steps: list[Step] = [POLL, STEP]
+        if random.random() < 0.2:
+            steps += (advance(INTERVAL_MS), POLL, STEP, refused("FENCED_MEMBER_EPOCH"))
+        for _ in range(random.randrange(1, 4)):
+            again = (coordinator(True), advance(random.choice(_PAUSES_MS)), STEP)
+            steps += (commit_answer(random.choice(_COMMIT_ERRORS)), *again)
+        return tuple(steps)
 
     def _subscribe(self) -> Step:
         if self._by_regex:
@@ -192,6 +212,8 @@ class _Script(Script):
             self.epoch += 1
         if random.random() < 0.5:
             return answer(self.epoch, interval)
-        topics = random.sample(_TOPICS, random.choice((1, 1, 2)))
+        topics = random.sample(_TOPICS, random.choice((0, 1, 1, 1, 2)))
+        if not topics:
+            return assigned_nothing(self.epoch)
         assigned = {name: tuple(random.sample(range(3), random.choice((1, 2)))) for name in topics}
         return answer(self.epoch, interval, **assigned)

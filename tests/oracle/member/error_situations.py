@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from groupstorm.coordinator.errors import Error
 from tests.oracle.member.scripted_broker import Reaction
 from tests.oracle.member.scripts import COMMITS_SOON, EAGER, REBALANCE, closes_in, refused
 from tests.oracle.member.situation import Act, After, Situation
@@ -12,23 +11,15 @@ ERROR_SITUATIONS: tuple[Situation, ...] = (
     *refused(
         "first join refused for now",
         ("JoinGroup", 1),
-        (
-            Error.COORDINATOR_LOAD_IN_PROGRESS,
-            Error.COORDINATOR_NOT_AVAILABLE,
-            Error.NOT_COORDINATOR,
-            Error.REBALANCE_IN_PROGRESS,
-        ),
+        "COORDINATOR_LOAD_IN_PROGRESS COORDINATOR_NOT_AVAILABLE NOT_COORDINATOR REBALANCE_IN_PROGRESS",
         closes_in(1),
     ),
     *refused(
         "rejoin refused for now",
         ("JoinGroup", 3),
         (
-            Error.COORDINATOR_LOAD_IN_PROGRESS,
-            Error.COORDINATOR_NOT_AVAILABLE,
-            Error.NOT_COORDINATOR,
-            Error.REBALANCE_IN_PROGRESS,
-            Error.UNKNOWN_MEMBER_ID,
+            "COORDINATOR_LOAD_IN_PROGRESS COORDINATOR_NOT_AVAILABLE NOT_COORDINATOR "
+            "REBALANCE_IN_PROGRESS UNKNOWN_MEMBER_ID"
         ),
         closes_in(2),
         script=REBALANCE,
@@ -37,15 +28,9 @@ ERROR_SITUATIONS: tuple[Situation, ...] = (
         "join refused for good",
         ("JoinGroup", 2),
         (
-            Error.GROUP_MAX_SIZE_REACHED,
-            Error.INCONSISTENT_GROUP_PROTOCOL,
-            Error.INVALID_SESSION_TIMEOUT,
-            Error.INVALID_GROUP_ID,
-            Error.GROUP_AUTHORIZATION_FAILED,
-            Error.UNSUPPORTED_VERSION,
-            Error.ILLEGAL_GENERATION,
-            Error.REQUEST_TIMED_OUT,
-            Error.UNKNOWN_SERVER_ERROR,
+            "GROUP_MAX_SIZE_REACHED INCONSISTENT_GROUP_PROTOCOL INVALID_SESSION_TIMEOUT "
+            "INVALID_GROUP_ID GROUP_AUTHORIZATION_FAILED UNSUPPORTED_VERSION ILLEGAL_GENERATION "
+            "REQUEST_TIMED_OUT UNKNOWN_SERVER_ERROR"
         ),
         (),
     ),
@@ -60,11 +45,8 @@ ERROR_SITUATIONS: tuple[Situation, ...] = (
         "sync refused for now",
         ("SyncGroup", 2),
         (
-            Error.REBALANCE_IN_PROGRESS,
-            Error.UNKNOWN_MEMBER_ID,
-            Error.ILLEGAL_GENERATION,
-            Error.COORDINATOR_NOT_AVAILABLE,
-            Error.NOT_COORDINATOR,
+            "REBALANCE_IN_PROGRESS UNKNOWN_MEMBER_ID ILLEGAL_GENERATION COORDINATOR_NOT_AVAILABLE "
+            "NOT_COORDINATOR"
         ),
         closes_in(3),
         script=REBALANCE,
@@ -73,11 +55,8 @@ ERROR_SITUATIONS: tuple[Situation, ...] = (
         "sync refused for good",
         ("SyncGroup", 2),
         (
-            Error.COORDINATOR_LOAD_IN_PROGRESS,
-            Error.GROUP_AUTHORIZATION_FAILED,
-            Error.INCONSISTENT_GROUP_PROTOCOL,
-            Error.REQUEST_TIMED_OUT,
-            Error.UNKNOWN_SERVER_ERROR,
+            "COORDINATOR_LOAD_IN_PROGRESS GROUP_AUTHORIZATION_FAILED INCONSISTENT_GROUP_PROTOCOL "
+            "REQUEST_TIMED_OUT UNKNOWN_SERVER_ERROR"
         ),
         (),
         script=REBALANCE,
@@ -92,13 +71,13 @@ ERROR_SITUATIONS: tuple[Situation, ...] = (
     *refused(
         "heartbeat says that it is out",
         ("Heartbeat", 1),
-        (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION),
+        "UNKNOWN_MEMBER_ID ILLEGAL_GENERATION",
         closes_in(2),
     ),
     *refused(
         "heartbeat says that it is out, eager",
         ("Heartbeat", 1),
-        (Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION),
+        "UNKNOWN_MEMBER_ID ILLEGAL_GENERATION",
         closes_in(2),
         config={"partition.assignment.strategy": "sticky"},
     ),
@@ -106,12 +85,8 @@ ERROR_SITUATIONS: tuple[Situation, ...] = (
         "heartbeat refused for now",
         ("Heartbeat", 1),
         (
-            Error.COORDINATOR_NOT_AVAILABLE,
-            Error.NOT_COORDINATOR,
-            Error.COORDINATOR_LOAD_IN_PROGRESS,
-            Error.REQUEST_TIMED_OUT,
-            Error.GROUP_AUTHORIZATION_FAILED,
-            Error.UNKNOWN_SERVER_ERROR,
+            "COORDINATOR_NOT_AVAILABLE NOT_COORDINATOR COORDINATOR_LOAD_IN_PROGRESS REQUEST_TIMED_OUT "
+            "GROUP_AUTHORIZATION_FAILED UNKNOWN_SERVER_ERROR"
         ),
         (After("Heartbeat", 3, Act.CLOSE),),
     ),
@@ -119,7 +94,7 @@ ERROR_SITUATIONS: tuple[Situation, ...] = (
     *refused(
         "commit in the background says that it is out",
         ("OffsetCommit", 1),
-        (Error.REBALANCE_IN_PROGRESS, Error.UNKNOWN_MEMBER_ID, Error.ILLEGAL_GENERATION),
+        "REBALANCE_IN_PROGRESS UNKNOWN_MEMBER_ID ILLEGAL_GENERATION",
         closes_in(2),
         config=COMMITS_SOON,
     ),
@@ -127,13 +102,8 @@ ERROR_SITUATIONS: tuple[Situation, ...] = (
         "commit in the background refused for now",
         ("OffsetCommit", 1),
         (
-            Error.COORDINATOR_LOAD_IN_PROGRESS,
-            Error.UNKNOWN_TOPIC_OR_PARTITION,
-            Error.COORDINATOR_NOT_AVAILABLE,
-            Error.NOT_COORDINATOR,
-            Error.REQUEST_TIMED_OUT,
-            Error.OFFSET_METADATA_TOO_LARGE,
-            Error.UNKNOWN_SERVER_ERROR,
+            "COORDINATOR_LOAD_IN_PROGRESS UNKNOWN_TOPIC_OR_PARTITION COORDINATOR_NOT_AVAILABLE "
+            "NOT_COORDINATOR REQUEST_TIMED_OUT OFFSET_METADATA_TOO_LARGE UNKNOWN_SERVER_ERROR"
         ),
         (After("OffsetCommit", 2, Act.CLOSE),),
         config=COMMITS_SOON,
@@ -142,16 +112,9 @@ ERROR_SITUATIONS: tuple[Situation, ...] = (
         "commit before a rejoin refused",
         ("OffsetCommit", 1),
         (
-            Error.COORDINATOR_LOAD_IN_PROGRESS,
-            Error.UNKNOWN_TOPIC_OR_PARTITION,
-            Error.COORDINATOR_NOT_AVAILABLE,
-            Error.NOT_COORDINATOR,
-            Error.REQUEST_TIMED_OUT,
-            Error.REBALANCE_IN_PROGRESS,
-            Error.UNKNOWN_MEMBER_ID,
-            Error.ILLEGAL_GENERATION,
-            Error.OFFSET_METADATA_TOO_LARGE,
-            Error.UNKNOWN_SERVER_ERROR,
+            "COORDINATOR_LOAD_IN_PROGRESS UNKNOWN_TOPIC_OR_PARTITION COORDINATOR_NOT_AVAILABLE "
+            "NOT_COORDINATOR REQUEST_TIMED_OUT REBALANCE_IN_PROGRESS UNKNOWN_MEMBER_ID "
+            "ILLEGAL_GENERATION OFFSET_METADATA_TOO_LARGE UNKNOWN_SERVER_ERROR"
         ),
         closes_in(2),
         script=REBALANCE,
@@ -161,12 +124,8 @@ ERROR_SITUATIONS: tuple[Situation, ...] = (
         "commit on close refused",
         ("OffsetCommit", 1),
         (
-            Error.COORDINATOR_LOAD_IN_PROGRESS,
-            Error.NOT_COORDINATOR,
-            Error.REBALANCE_IN_PROGRESS,
-            Error.UNKNOWN_MEMBER_ID,
-            Error.ILLEGAL_GENERATION,
-            Error.UNKNOWN_SERVER_ERROR,
+            "COORDINATOR_LOAD_IN_PROGRESS NOT_COORDINATOR REBALANCE_IN_PROGRESS UNKNOWN_MEMBER_ID "
+            "ILLEGAL_GENERATION UNKNOWN_SERVER_ERROR"
         ),
         closes_in(1),
     ),

@@ -27,12 +27,7 @@ def read_request(frame: bytes) -> dict[str, Json] | None:
     root = request_type(api_key, version)
     header = read_header(frame, flexible=root.__flexible__)
     message, _ = decoder(root)(frame, header.body_at)
-    return {
-        "api": GROUP_APIS[api_key],
-        "version": version,
-        "client_id": header.client_id,
-        **_fields(message),
-    }
+    return {"api": GROUP_APIS[api_key], "version": version, "client_id": header.client_id, **_fields(message)}
 
 
 def _fields(message: Any) -> dict[str, Json]:

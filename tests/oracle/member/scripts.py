@@ -4,12 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from groupstorm.assignors.userdata import (
-    Subscription,
-    TopicPartition,
-    encode_assignment,
-    encode_subscription,
-)
+from groupstorm.assignors.userdata import Subscription, TopicPartition, encode_assignment, encode_subscription
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import JoinGroupMember
 from tests.oracle.member.scripted_broker import On, Reaction
@@ -45,14 +40,15 @@ def closes_in(generation: int) -> tuple[After, ...]:
 def refused(
     name: str,
     on: On,
-    errors: tuple[Error, ...],
+    errors: str,
     acts: tuple[After, ...],
     script: Mapping[On, Reaction] = NOTHING,
     config: Mapping[str, str | int] = AS_EVER,
 ) -> list[Situation]:
-    """A variant per error; ``script``: what happens besides."""
+    """A variant per word of ``errors``; ``script``: what happens besides."""
     return [
-        Situation(name, error.name, {**script, on: Reaction(error=error)}, acts, config) for error in errors
+        Situation(name, error, {**script, on: Reaction(error=Error[error])}, acts, config)
+        for error in errors.split()
     ]
 
 

@@ -110,11 +110,7 @@ SITUATIONS: tuple[Situation, ...] = (
             ("JoinGroup", 2): Reaction(replaced={"generation": 1, "skip_assignment": True}),
             ("SyncGroup", 2): Reaction(replaced=assigned(T0, T1, T2)),
         },
-        (
-            After("Heartbeat", 1, Act.CLOSE),
-            WhenEnded(),
-            After("Heartbeat", 1, Act.CLOSE),
-        ),
+        (After("Heartbeat", 1, Act.CLOSE), WhenEnded(), After("Heartbeat", 1, Act.CLOSE)),
         STATIC,
     ),
     Situation(
@@ -124,11 +120,7 @@ SITUATIONS: tuple[Situation, ...] = (
             ("JoinGroup", 2): Reaction(replaced={"generation": 1, **FOLLOWER}),
             ("SyncGroup", 2): Reaction(replaced=assigned(T0, T1, T2)),
         },
-        (
-            After("Heartbeat", 1, Act.CLOSE),
-            WhenEnded(),
-            After("Heartbeat", 1, Act.CLOSE),
-        ),
+        (After("Heartbeat", 1, Act.CLOSE), WhenEnded(), After("Heartbeat", 1, Act.CLOSE)),
         STATIC,
     ),
     Situation(
@@ -171,22 +163,14 @@ SITUATIONS: tuple[Situation, ...] = (
         "max.poll.interval.ms passes",
         "static member",
         {},
-        (
-            After("Heartbeat", 1, Act.LEAVE_POLL),
-            WhenQuiet(400, Act.ENTER_POLL),
-            *closes_in(2),
-        ),
+        (After("Heartbeat", 1, Act.LEAVE_POLL), WhenQuiet(400, Act.ENTER_POLL), *closes_in(2)),
         {"max.poll.interval.ms": 500, **STATIC},
     ),
     Situation(
         "max.poll.interval.ms passes",
         "",
         {},
-        (
-            After("Heartbeat", 1, Act.LEAVE_POLL),
-            After("LeaveGroup", 1, Act.ENTER_POLL),
-            *closes_in(2),
-        ),
+        (After("Heartbeat", 1, Act.LEAVE_POLL), After("LeaveGroup", 1, Act.ENTER_POLL), *closes_in(2)),
         {"max.poll.interval.ms": 500},
     ),
     # -- lost connections and coordinators -----------------------------------------------------------
@@ -220,19 +204,16 @@ SITUATIONS: tuple[Situation, ...] = (
     *refused(
         "coordinator not found yet",
         ("FindCoordinator", 1),
-        (Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_LOAD_IN_PROGRESS),
+        "COORDINATOR_NOT_AVAILABLE COORDINATOR_LOAD_IN_PROGRESS",
         closes_in(1),
     ),
     *refused(
-        "coordinator never found",
-        ("FindCoordinator", 1),
-        (Error.GROUP_AUTHORIZATION_FAILED, Error.INVALID_REQUEST),
-        (),
+        "coordinator never found", ("FindCoordinator", 1), "GROUP_AUTHORIZATION_FAILED INVALID_REQUEST", ()
     ),
     *refused(
         "OffsetFetch refused",
         ("OffsetFetch", 1),
-        (Error.COORDINATOR_LOAD_IN_PROGRESS, Error.NOT_COORDINATOR),
+        "COORDINATOR_LOAD_IN_PROGRESS NOT_COORDINATOR",
         (After("Heartbeat", 2, Act.CLOSE),),
     ),
     Situation(

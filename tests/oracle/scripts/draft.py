@@ -20,17 +20,9 @@ TOPICS = {"foo": 3, "bar": 2}
 #: What a full or shrunken in-sync set, a moved leader, a full disk, an oversized batch or a slow replica
 #: give; each is answered in its own way.
 _APPEND_ERRORS = (
-    "NOT_ENOUGH_REPLICAS",
-    "NOT_ENOUGH_REPLICAS_AFTER_APPEND",
-    "NOT_LEADER_OR_FOLLOWER",
-    "KAFKA_STORAGE_ERROR",
-    "MESSAGE_TOO_LARGE",
-    "RECORD_LIST_TOO_LARGE",
-    "REQUEST_TIMED_OUT",
-    "UNKNOWN_TOPIC_OR_PARTITION",
-    "NETWORK_EXCEPTION",
-    "INVALID_FETCH_SIZE",
-    "UNKNOWN_SERVER_ERROR",
+    *("NOT_ENOUGH_REPLICAS", "NOT_ENOUGH_REPLICAS_AFTER_APPEND", "NOT_LEADER_OR_FOLLOWER"),
+    *("KAFKA_STORAGE_ERROR", "MESSAGE_TOO_LARGE", "RECORD_LIST_TOO_LARGE", "REQUEST_TIMED_OUT"),
+    *("UNKNOWN_TOPIC_OR_PARTITION", "NETWORK_EXCEPTION", "INVALID_FETCH_SIZE", "UNKNOWN_SERVER_ERROR"),
 )
 #: Kafka 4.3.1 knows no later ones.
 _ANY_ERROR = tuple(error.name for error in Error if error and error <= Error.SHARE_SESSION_LIMIT_REACHED)

@@ -219,25 +219,10 @@ def _describe(play: Play) -> None:
     play.add("describe", play.one(), version=play.pick(6, 5))
 
 
+_MOVES: tuple[Callable[[Play], None], ...] = (
+    *(_arrive, _round, _settle, _beat, _wait, _wait_with_beats, _leave, _leave_for_a_while, _restart),
+    *(_subscribe, _prefer, _topics, _options, _stray, _classic_stray, _leave_many, _commit, _fetch),
+    _describe,
+)
 #: By the names that workloads give weights to.
-MOVES: dict[str, Callable[[Play], None]] = {
-    "arrive": _arrive,
-    "round": _round,
-    "settle": _settle,
-    "beat": _beat,
-    "wait": _wait,
-    "wait_with_beats": _wait_with_beats,
-    "leave": _leave,
-    "leave_for_a_while": _leave_for_a_while,
-    "restart": _restart,
-    "subscribe": _subscribe,
-    "prefer": _prefer,
-    "topics": _topics,
-    "options": _options,
-    "stray": _stray,
-    "classic_stray": _classic_stray,
-    "leave_many": _leave_many,
-    "commit": _commit,
-    "fetch": _fetch,
-    "describe": _describe,
-}
+MOVES = {move.__name__.removeprefix("_"): move for move in _MOVES}

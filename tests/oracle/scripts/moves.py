@@ -328,30 +328,10 @@ def _odd(draft: Draft) -> None:
     draft.steps.append({**step, "as": client.label})
 
 
+_MOVES: tuple[Callable[[Draft], None], ...] = (
+    *(_arrive, _late, _settle, _beat, _wait, _rejoin, _double, _abandon, _unsynced, _leave, _leave_many),
+    *(_leave_by_instance, _restart, _impostor, _stray, _fail, _inconsistent, _commit, _outside, _fetch),
+    *(_describe, _topics, _odd, _overwrite),
+)
 #: By the names that workloads give weights to.
-MOVES: dict[str, Callable[[Draft], None]] = {
-    "arrive": _arrive,
-    "late": _late,
-    "settle": _settle,
-    "beat": _beat,
-    "wait": _wait,
-    "rejoin": _rejoin,
-    "double": _double,
-    "abandon": _abandon,
-    "unsynced": _unsynced,
-    "leave": _leave,
-    "leave_many": _leave_many,
-    "leave_by_instance": _leave_by_instance,
-    "restart": _restart,
-    "impostor": _impostor,
-    "stray": _stray,
-    "fail": _fail,
-    "inconsistent": _inconsistent,
-    "commit": _commit,
-    "outside": _outside,
-    "fetch": _fetch,
-    "describe": _describe,
-    "topics": _topics,
-    "odd": _odd,
-    "overwrite": _overwrite,
-}
+MOVES = {move.__name__.removeprefix("_"): move for move in _MOVES}

@@ -51,34 +51,14 @@ def _with(**moves: int) -> Mapping[str, int]:
 
 
 _OTHER_MOVES = (
-    "abandon",
-    "commit",
-    "describe",
-    "double",
-    "fail",
-    "fetch",
-    "impostor",
-    "inconsistent",
-    "late",
-    "leave",
-    "leave_by_instance",
-    "leave_many",
-    "odd",
-    "outside",
-    "overwrite",
-    "rejoin",
-    "restart",
-    "stray",
-    "topics",
-    "unsynced",
+    *("abandon", "commit", "describe", "double", "fail", "fetch", "impostor", "inconsistent", "late"),
+    *("leave", "leave_by_instance", "leave_many", "odd", "outside", "overwrite", "rejoin", "restart"),
+    *("stray", "topics", "unsynced"),
 )
 
 WORKLOADS: tuple[Workload, ...] = (
     Workload(
-        "steady",
-        10,
-        _with(commit=6, fetch=2, describe=2, rejoin=3, leave=2, restart=2),
-        stray_share=0.02,
+        "steady", 10, _with(commit=6, fetch=2, describe=2, rejoin=3, leave=2, restart=2), stray_share=0.02
     ),
     Workload(
         "churn",
@@ -123,12 +103,7 @@ WORKLOADS: tuple[Workload, ...] = (
         static_share=0.5,
         delays_ms=_NO_DELAY,
     ),
-    Workload(
-        "strangers",
-        10,
-        _with(stray=12, impostor=5, commit=3, leave_many=3),
-        stray_share=0.3,
-    ),
+    Workload("strangers", 10, _with(stray=12, impostor=5, commit=3, leave_many=3), stray_share=0.3),
     Workload(
         "votes",
         8,
@@ -138,12 +113,7 @@ WORKLOADS: tuple[Workload, ...] = (
         clients=(2, 8),
         static_share=0.5,
     ),
-    Workload(
-        "garbage",
-        6,
-        _with(rejoin=6, leave=4, restart=3, describe=2, late=2),
-        garbage_share=0.4,
-    ),
+    Workload("garbage", 6, _with(rejoin=6, leave=4, restart=3, describe=2, late=2), garbage_share=0.4),
     Workload(
         "offsets",
         8,
@@ -154,9 +124,7 @@ WORKLOADS: tuple[Workload, ...] = (
     Workload(
         "everything",
         10,
-        _with(
-            **dict.fromkeys(_OTHER_MOVES, 3),
-        ),
+        _with(**dict.fromkeys(_OTHER_MOVES, 3)),
         clients=(1, 12),
         moves_count=(10, 35),
         append_error_share=0.05,

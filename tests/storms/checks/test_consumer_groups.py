@@ -98,9 +98,7 @@ FAULTS: list[tuple[str, list[Row], str, str]] = [
 
 
 @pytest.mark.parametrize(
-    ("rows", "invariant", "sentence"),
-    [fault[1:] for fault in FAULTS],
-    ids=[fault[0] for fault in FAULTS],
+    ("rows", "invariant", "sentence"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS]
 )
 def test_a_fault_is_found_by_one_check_alone(rows: list[Row], invariant: str, sentence: str) -> None:
     assert found(rows) == {invariant: sentence}

@@ -16,17 +16,12 @@ from groupstorm.assignors.contract import (
 from groupstorm.assignors.userdata import Subscription
 from groupstorm.coordinator.classic import rebalances
 from groupstorm.storms.checks import verdicts
-from groupstorm.storms.checks.verdicts import HELD
 from groupstorm.storms.world.simulation import simulate
 from tests.storms.checks.rows import LISTED_IF_VIOLATED
 from tests.storms.planted_faults import PLANT, Dealer
 from tests.storms.storms_in_memory import FIXED, START, MemorySink, Storm, scenario, storm
 
 COOPERATIVE = {"partition.assignment.strategy": "cooperative-sticky"}
-
-
-def broken(result: Storm) -> dict[str, str]:
-    return {name: said for name, said in (result.figures.invariants or {}).items() if said != HELD}
 
 
 class Refuser(Dealer):
@@ -72,14 +67,13 @@ BY_ASSIGNORS: list[tuple[Dealer, list[dict[str, Any]], dict[str, Any], str, str]
 def test_an_assignor_that_is_wrong_is_found(
     assignor: Dealer, steps: list[dict[str, Any]], settings: dict[str, Any], invariant: str, sentence: str
 ) -> None:
-    found = broken(with_assignor(assignor, steps, members=3, partitions=6, **settings))
+    found = with_assignor(assignor, steps, members=3, partitions=6, **settings).broken
     assert found == {invariant: sentence}
 
 
 #: What breaks besides, since the fault never ends: a zombie is never at rest.
 CONSEQUENCES = {"zombie_ignores_on_partitions_lost": {verdicts.SETTLES}}
 
-CLOSE = [START, {"at_ms": 60_000, "do": "restart", "members": [1]}]
 CRASH = [START, {"at_ms": 60_000, "do": "crash", "members": [1]}]
 
 BY_RULES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str]] = [
@@ -228,9 +222,9 @@ def test_a_rule_that_is_broken_is_found(
     sentence: str,
 ) -> None:
     world = scenario(steps, members=3, partitions=12, **COOPERATIVE, **FIXED, **settings)
-    assert broken(storm(world)) == {}
+    assert storm(world).broken == {}
     PLANT[fault](monkeypatch)
-    found = broken(storm(world))
+    found = storm(world).broken
     assert found.pop(invariant) == sentence
     assert set(found) <= CONSEQUENCES.get(fault, set())
 
@@ -249,7 +243,7 @@ def test_granting_before_revoking_ends_the_leader_as_kafkas_client_does() -> Non
     result = of_dealer(Dealer("dealer"))
     failed = [event.error for _, event in result.events("member_failed")]
     assert "IllegalStateException" in failed
-    assert verdicts.ONE_OWNER not in broken(result)
+    assert verdicts.ONE_OWNER not in result.broken
 
 
 def test_an_assignor_that_refuses_ends_the_leader() -> None:
@@ -270,6 +264,6 @@ def test_an_operation_of_the_coordinator_that_fails_is_found(monkeypatch: pytest
 
     monkeypatch.setattr(rebalances, "_answer_joins", breaks_once)
     result = of_dealer(Polite("range"))
-    [(name, said)] = broken(result).items()
+    [(name, said)] = result.broken.items()
     assert name == verdicts.NO_OPERATION_FAILED
     assert "RuntimeError: out of order" in said

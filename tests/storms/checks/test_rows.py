@@ -269,10 +269,7 @@ def test_after_a_reset_partitions_are_lost_before_another_generation_is_complete
             [(0, r.taken("a-2", generation=2))],
             "a completed generation 2 and still owned t-0, which it had lost (it has a new member id)",
         ),
-        (
-            [(0, r.revoked("a-2", "t-0"))],
-            "a revoked t-0, which it had lost before (it has a new member id)",
-        ),
+        ([(0, r.revoked("a-2", "t-0"))], "a revoked t-0, which it had lost before (it has a new member id)"),
         (
             [(0, r.revoked("a-1", "t-0", generation=-1))],
             "a revoked t-0, which it had lost before (it has left)",

@@ -259,10 +259,7 @@ def test_whose_join_to_a_consumer_group_is_not_written_is_out(cause: AppendCause
 
 @pytest.mark.parametrize(
     ("own", "silence_us"),
-    [
-        ({"session.timeout.ms": 10_000}, 10_001_000),
-        ({"group.protocol": "consumer"}, 50_001_000),
-    ],
+    [({"session.timeout.ms": 10_000}, 10_001_000), ({"group.protocol": "consumer"}, 50_001_000)],
 )
 def test_the_session_timeout_of_the_group_counts_for_consumer_groups(
     own: dict[str, Any], silence_us: int

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.storms.checks.written_members import (
-    Appends,
-    UnwrittenChanges,
-    WrittenMembers,
-)
+from groupstorm.storms.checks.written_members import Appends, UnwrittenChanges, WrittenMembers
 from groupstorm.storms.scenario.steps import FAILING_APPENDS, Step
 from groupstorm.trace.events.coordinator import GroupCreated
 from groupstorm.trace.events.scenario import StepTaken
@@ -105,10 +101,7 @@ def taken(do: str) -> StepTaken:
 
 
 def test_a_write_that_fails_is_not_in_the_log_and_a_slow_one_holds_up_those_behind_it() -> None:
-    steps = (
-        Step(30, "failing-appends", for_ms=10),
-        Step(20, "slow-appends", for_ms=10, append_ms=100),
-    )
+    steps = (Step(30, "failing-appends", for_ms=10), Step(20, "slow-appends", for_ms=10, append_ms=100))
     appends = Appends(10, steps)
     log = WrittenMembers({"a-1"}, appends)
     log.state_changed(0, CLOSED)

@@ -45,10 +45,7 @@ def of_kind(rows: list[tuple[int, TracedEvent]], kind: str) -> list[dict[str, An
 
 def joined(at_s: float, generation: int = 1, protocol: str = "range") -> tuple[Observation, ...]:
     time_us = int(at_s * SECOND)
-    return (
-        Joined(time_us, "a", "a-1", generation, protocol),
-        Synced(time_us + 1000, "a"),
-    )
+    return (Joined(time_us, "a", "a-1", generation, protocol), Synced(time_us + 1000, "a"))
 
 
 def released(at_s: float, positions: dict[str, int], **other: Any) -> Released:

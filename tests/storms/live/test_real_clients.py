@@ -194,18 +194,10 @@ def test_a_library_that_is_not_installed_says_how_to_get_it(
             "does not take eager and cooperative",
         ),
         ("confluent-kafka", {"max.poll.interval.ms": 5000}, "at least session.timeout.ms"),
-        (
-            "kafka-python",
-            {"client_profile": ["java"]},
-            "runs members of kafka-python only",
-        ),
+        ("kafka-python", {"client_profile": ["java"]}, "runs members of kafka-python only"),
         ("kafka-python", {"assign_ms": 10}, "assign_ms: a real assignor takes its own time"),
         ("kafka-python", {"concurrency": 4}, "concurrency: a worker process works on one record at a time"),
-        (
-            "java",
-            {"slow_records": [{"every": 10, "takes": "1s"}]},
-            "slow_records: .*leave it out",
-        ),
+        ("java", {"slow_records": [{"every": 10, "takes": "1s"}]}, "slow_records: .*leave it out"),
         ("java", {"machines": [{"members": [0], "factor": 3}]}, "machines: .*leave it out with --with"),
         ("java", {"gc_pause_ms": 100}, "gc_pause_ms: .*leave it out with --with"),
         (

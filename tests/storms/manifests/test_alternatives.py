@@ -6,11 +6,7 @@ from typing import Any
 
 import pytest
 
-from groupstorm.storms.deployments.alternatives import (
-    alternatives_to,
-    is_mixed_first,
-    scenarios_of,
-)
+from groupstorm.storms.deployments.alternatives import alternatives_to, is_mixed_first, scenarios_of
 from groupstorm.storms.deployments.manifests.plan import Plan
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.verdicts.alternatives import Alternative

@@ -63,11 +63,7 @@ def test_ranges_may_be_cut_and_joined() -> None:
             DONE_ONCE,
             "t-0@4 was done before b was",
         ),
-        (
-            [acquired("a", 0, 4), returned("b", 1, 2)],
-            ONE_HOLDER,
-            "b gave t-0@1 back, which a had",
-        ),
+        ([acquired("a", 0, 4), returned("b", 1, 2)], ONE_HOLDER, "b gave t-0@1 back, which a had"),
         (
             [acquired("a", 0, 4), returned("a", 0, 4), acquired("a", 2, 1, 3)],
             COUNTED,

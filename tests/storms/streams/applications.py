@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupstorm.storms.checks.verdicts import HELD
 from groupstorm.storms.scenario.files import Scenario
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario
 
@@ -37,6 +36,5 @@ def after(step: str, **fields: Any) -> dict[str, Any]:
 
 
 def require_invariants(found: Storm) -> Storm:
-    broken = {name: detail for name, detail in (found.figures.invariants or {}).items() if detail != HELD}
-    assert not broken
+    assert found.broken == {}
     return found

@@ -7,13 +7,7 @@ from tests.conformance.raw.consumer_openings import case, described, given, grou
 from tests.conformance.raw.consumer_requests import LEAVE, beat, describe_consumers, enter
 from tests.conformance.raw.openings import deleted, listed
 from tests.conformance.raw.openings import group_of_one as classic_group
-from tests.conformance.raw.requests import (
-    commit_from_outside,
-    delete_groups,
-    describe,
-    leave,
-    list_groups,
-)
+from tests.conformance.raw.requests import commit_from_outside, delete_groups, describe, leave, list_groups
 from tests.conformance.raw.steps import OK, ask
 
 CASES = (

@@ -42,10 +42,7 @@ CASES = (
     Case(
         "join-with-unknown-id-makes-no-group",
         "an invented member id: UNKNOWN_MEMBER_ID, and no group is made",
-        (
-            ask("a", join(member="nobody"), Error.UNKNOWN_MEMBER_ID),
-            ask("a", describe(), _NO_GROUP),
-        ),
+        (ask("a", join(member="nobody"), Error.UNKNOWN_MEMBER_ID), ask("a", describe(), _NO_GROUP)),
     ),
     Case(
         "join-session-timeout-bounds",
@@ -182,11 +179,7 @@ CASES = (
     Case(
         "join-after-leave",
         "UNKNOWN_MEMBER_ID: a leave ends the member id",
-        (
-            stable_group("b"),
-            ask("b", leave(), OK),
-            ask("b", join(), Error.UNKNOWN_MEMBER_ID),
-        ),
+        (stable_group("b"), ask("b", leave(), OK), ask("b", join(), Error.UNKNOWN_MEMBER_ID)),
     ),
     Case(
         "join-of-empty-group-with-old-id",

@@ -62,11 +62,7 @@ COMMITS = (
             (
                 group_of_one(),
                 ask("a", commit(7, version=version, partition=1, metadata="note"), _DONE),
-                ask(
-                    "a",
-                    fetch_offsets(1, version=version),
-                    _found(7, version=version, metadata="note"),
-                ),
+                ask("a", fetch_offsets(1, version=version), _found(7, version=version, metadata="note")),
                 ask("a", fetch_offsets(1, 2, version=1), {"topics": [{"partitions": [{}, {}]}]}),
             ),
         )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from groupstorm.coordinator.errors import Error
 from tests.conformance.backends import SHARES
 from tests.conformance.raw.openings import group_of_one as classic_group
 from tests.conformance.raw.requests import delete_groups
@@ -30,7 +29,6 @@ _INT_MAX, _INT_MIN = 2**31 - 1, -(2**31)
 _LONG_MAX, _LONG_MIN = 2**63 - 1, -(2**63)
 _GAP, _ACCEPT, _RELEASE, _REJECT, _RENEW = range(5)
 _LEAVE = -1
-_INVALID = Error.INVALID_REQUEST
 _WITH_STATE: dict[str, Any] = {"groups": [{"topics": [{"partitions": [{}, {}, {}]}]}]}
 
 

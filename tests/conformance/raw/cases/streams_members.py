@@ -185,11 +185,7 @@ _TOPICS = (
             f"topic-refused-{name}",
             f"an internal topic that cannot be created: {about}",
             ask("a", enter(topology=made), given(2)),
-            Again(
-                "a",
-                beat(),
-                _creation_failed(why),
-            ),
+            Again("a", beat(), _creation_failed(why)),
             ask("admin", describe_streams(), described("NotReady")),
         )
         for name, about, made, why in (

@@ -11,21 +11,10 @@ from tests.conformance.raw.openings import (
     stable_group,
 )
 from tests.conformance.raw.requests import Subscribed, commit, describe, heartbeat, join, sync
-from tests.conformance.raw.steps import (
-    OK,
-    Case,
-    Parked,
-    Receive,
-    Send,
-    SendHeartbeats,
-    Timed,
-    Until,
-    ask,
-)
+from tests.conformance.raw.steps import OK, Case, Parked, Receive, Send, SendHeartbeats, Timed, Until, ask
 
 _SHORT = 1_000
 _ROUND = 1_000
-_CHANGED = (("range", Subscribed(owned=(0,))),)
 _GONE = Error.UNKNOWN_MEMBER_ID
 
 SESSIONS = (

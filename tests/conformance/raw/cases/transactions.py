@@ -82,9 +82,7 @@ CASES = (
             _begin("a"),
             ask("a", commit_in_transaction(7, member="x", generation=1), each(Error.UNKNOWN_MEMBER_ID)),
             ask(
-                "a",
-                commit_in_transaction(7, member="$", generation=_BEFORE),
-                each(Error.ILLEGAL_GENERATION),
+                "a", commit_in_transaction(7, member="$", generation=_BEFORE), each(Error.ILLEGAL_GENERATION)
             ),
             ask(
                 "a",
