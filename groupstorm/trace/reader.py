@@ -8,19 +8,34 @@ is refused, and so is a row that does not fit the schema, by its file and line.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import starmap
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from groupstorm.problems import InputError
 from groupstorm.trace.parquet import batch_rows, check_columns, open_parquet
-from groupstorm.trace.rows import ALL_COLUMN_NAMES, RowMismatch, TraceEntry, read_row
+from groupstorm.trace.rows import (
+    ALL_COLUMN_NAMES,
+    RowMismatch,
+    TraceEntry,
+    TypedRow,
+    read_row,
+    typed_row,
+)
 from groupstorm.trace.schema import READABLE_VERSIONS, SCHEMA_VERSION, VERSION_KEY
+from groupstorm.trace.typed_columns import typed_rows
+
+if TYPE_CHECKING:
+    import pyarrow
 
 Row = Mapping[str, Any]
 
 SUFFIXES = (".jsonl", ".parquet")
 _COLUMNS = frozenset(ALL_COLUMN_NAMES)
+#: Rows of Parquet that are read together: the memory of twice as many would go back to the system in between,
+#: and of half as many the kinds of events are too few.
+_ROWS_PER_BATCH = 32_768
 
 
 def trace_files(path: Path) -> list[Path]:
@@ -62,17 +77,50 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 def read_entries(path: Path) -> Iterator[tuple[Row, TraceEntry | None]]:
     """As `read_rows`, each row with its typed event: None if this version does not know the event."""
-    next_seq, now_us = 0, 0
+    order = _Order()
     for file in trace_files(path):
-        is_parquet = file.suffix == ".parquet"
-        place = "row" if is_parquet else "line"
-        for number, row in _parquet_rows(file) if is_parquet else _json_rows(file):
+        yield from order.entries(file, _parquet_rows(file) if _is_parquet(file) else _json_rows(file))
+
+
+def read_typed(path: Path) -> Iterator[TypedRow]:
+    """All rows of the trace at ``path``; of Parquet most are never mappings. Raises as `read_rows` does."""
+    order = _Order()
+    for file in trace_files(path):
+        if not _is_parquet(file):
+            yield from starmap(typed_row, order.entries(file, _json_rows(file)))
+            continue
+        count = 1
+        for batch in _parquet_batches(file):
+            rows = typed_rows(batch, order.now_us, order.next_seq)
+            if rows:
+                yield from rows
+                order.next_seq, order.now_us = rows[-1][0] + 1, rows[-1][2]
+            else:
+                yield from starmap(typed_row, order.entries(file, enumerate(batch_rows(batch), count)))
+            count += len(batch)
+
+
+class _Order:
+    """Follows the rows of a trace: none is before the last one."""
+
+    def __init__(self) -> None:
+        self.next_seq = self.now_us = 0
+
+    def entries(self, file: Path, rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[Row, TraceEntry | None]]:
+        """Read the rows, each with its number in ``file``."""
+        is_parquet = _is_parquet(file)
+        for number, row in rows:
             try:
-                entry = read_row(row, now_us, next_seq, typed=is_parquet)
+                entry = read_row(row, self.now_us, self.next_seq, typed=is_parquet)
             except RowMismatch as mismatch:
+                place = "row" if is_parquet else "line"
                 raise InputError(f"{file}: {place} {number}: not a row of a trace: {mismatch}") from mismatch
-            next_seq, now_us = row["seq"] + 1, row["time_us"]
+            self.next_seq, self.now_us = row["seq"] + 1, row["time_us"]
             yield row, entry
+
+
+def _is_parquet(file: Path) -> bool:
+    return file.suffix == ".parquet"
 
 
 def check_version(file: Path) -> int:
@@ -80,7 +128,7 @@ def check_version(file: Path) -> int:
 
     Raises InputError if it is another version than `READABLE_VERSIONS`, or its columns are of other types.
     """
-    if file.suffix == ".parquet":
+    if _is_parquet(file):
         parquet = open_parquet(file)
         written = (parquet.metadata.metadata or {}).get(VERSION_KEY.encode(), b"1").decode()
         _check_version(file, written)
@@ -144,8 +192,12 @@ def _version_line(file: Path, row: Mapping[str, Any]) -> bool:
 
 
 def _parquet_rows(file: Path) -> Iterator[tuple[int, Row]]:
+    return enumerate((row for batch in _parquet_batches(file) for row in batch_rows(batch)), start=1)
+
+
+def _parquet_batches(file: Path) -> Iterator[pyarrow.RecordBatch]:
     check_version(file)
     parquet = open_parquet(file)
     known = [name for name in parquet.schema_arrow.names if name in _COLUMNS]
-    batches = parquet.iter_batches(columns=known)
-    return enumerate((row for batch in batches for row in batch_rows(batch)), start=1)
+    batches: Iterator[pyarrow.RecordBatch] = parquet.iter_batches(_ROWS_PER_BATCH, columns=known)
+    return batches
