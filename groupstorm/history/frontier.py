@@ -32,12 +32,20 @@ class Frontier:
     log_base: int
     log_rate: int
     owners: list[Line] = field(default_factory=list)
+    #: How fast its lag grows, and when and by how much that changes if nothing happens.
     slope: int = 0
     bends: tuple[tuple[int, int], ...] = ()
-    #: Rows of this instant concern it: it is not part of the curve until the instant is over.
-    changing: bool = True
     #: Its owner has caught up and is as fast as the log: no record waits.
     keeps_up: bool = False
+    #: The last row that concerns it: the lag then, and the distance from ``furthest`` to the log's end.
+    since_us: int = 0
+    begin_lag: int = 0
+    behind: int = 0
+    #: The lag grows by so much a microsecond since then, but never below zero. None: less simply.
+    pace: int | None = None
+    #: The curve's numbers for the instant of that row, and for the course since then if that bends.
+    instant: int = 0
+    turn: int = 0
     #: Up to when its age was looked at, and the largest age since the peak counts.
     seen_us: int = 0
     oldest_us: int = 0
@@ -63,7 +71,16 @@ class Frontier:
     def look_back(self, now_us: int, counts: bool) -> int:
         """Take notice of the ages since it was looked at, if they count, and forget processed logs. Returns
         the lag."""
-        seen_us, self.seen_us, logs, owners = self.seen_us, now_us, self.logs, self.owners
+        seen_us, self.seen_us = self.seen_us, now_us
+        if self.keeps_up:
+            return 0
+        if self.pace is not None:
+            passed_us = now_us - self.since_us
+            if not counts or self.behind + self.log_rate * (passed_us - self.oldest_us - 1) < NANO:
+                # the usual case: even the record at ``furthest`` has waited no longer than one before
+                lag = self.begin_lag + self.pace * passed_us
+                return lag if lag > 0 else 0
+        logs, owners = self.logs, self.owners
         log_base, log_rate, furthest = self.log_base, self.log_rate, self.furthest
         end = log_base + log_rate * now_us
         reached = furthest
@@ -103,33 +120,40 @@ class Frontier:
 
     def go_on(self, now_us: int) -> int:
         """Say in ``slope``, ``bends`` and ``keeps_up`` how the lag goes on if nothing happens; returns it."""
-        end = self.log_base + self.log_rate * now_us
-        lag, slope = end - self.furthest, self.log_rate
+        slope, self.since_us, self.bends = self.log_rate, now_us, ()
+        end = self.log_base + slope * now_us
+        lag = self.behind = end - self.furthest
         is_usual, self.keeps_up = lag >= 0, False
         if self.owners:
             first = self.owners[0]
-            reached = first.position * NANO + first.rate * (now_us - first.from_us)
+            reached = first.position * NANO
+            if first.from_us != now_us:
+                reached += first.rate * (now_us - first.from_us)
             ahead, gets_away = end - reached, slope - first.rate
             is_only = first is self.owners[-1]
-            self.keeps_up = is_only and ahead <= 0 and gets_away <= 0
-            if self.keeps_up:
+            if is_only and ahead <= 0 and gets_away <= 0:
+                self.keeps_up = True
+                self.slope = self.begin_lag = 0
                 return 0
             is_usual = is_only and 0 <= ahead <= lag
             lag, slope = (ahead, gets_away) if is_usual else (lag, slope)
         if not is_usual:
             distances = [(end - one.exact(now_us), self.log_rate - one.rate) for one in self.owners]
             self.slope, self.bends = course(((lag, slope), *distances), now_us)
-            return max(0, min([lag, *[distance for distance, _ in distances]]))
-        if slope >= 0:
-            self.slope, self.bends = slope, ()
+            self.pace = None
+            lag = self.begin_lag = max(0, min([lag, *[distance for distance, _ in distances]]))
             return lag
-        # straight to the last microsecond before the owner has caught up, and to nothing within that
-        whole_us, rest = divmod(lag, -slope)
-        bends = ((now_us + whole_us + 1, rest),) if rest else ()
-        if whole_us:
-            self.slope, self.bends = slope, ((now_us + whole_us, -rest - slope), *bends)
-        else:
-            self.slope, self.bends = -rest, bends
+        self.begin_lag = lag
+        self.slope = slope
+        self.pace = slope if self.logs[0] is self.logs[-1] else None
+        if slope < 0:
+            # straight to the last microsecond before the owner has caught up, and to nothing within that
+            whole_us, rest = divmod(lag, -slope)
+            bends = ((now_us + whole_us + 1, rest),) if rest else ()
+            if whole_us:
+                self.bends = ((now_us + whole_us, -rest - slope), *bends)
+            else:
+                self.slope, self.bends = -rest, bends
         return lag
 
 

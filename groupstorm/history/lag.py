@@ -12,10 +12,13 @@ The age of the oldest record that waits (`staleness`) follows from the same posi
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from groupstorm.history.frontier import Frontier
 from groupstorm.history.record_model import NANO, Line
+
+#: So many bends are kept for each partition before those are left out that will not come.
+_BENDS_PER_PARTITION = 4
 
 
 class LagCurve:
@@ -26,7 +29,8 @@ class LagCurve:
 
     def __init__(self) -> None:
         self._frontiers: dict[str, Frontier] = {}
-        self._changing: list[Frontier] = []
+        #: Counts the times at which rows came, or somebody asked.
+        self._instant = 0
         self._now_us = 0
         self._value = 0
         self._slope = 0
@@ -38,8 +42,9 @@ class LagCurve:
         self._processed_before = 0
         self._oldest_before: dict[str, int] = {}
         self._before = 0  # the value before the rows of this instant
-        self._bends: dict[int, int] = {}  # time -> by how much the slope changes then
-        self._bend_times: list[int] = []
+        #: The next bend of each partition: time, partition, and the turn of its course, which may be over.
+        self._bends: list[tuple[int, str, int]] = []
+        self._turn = 0
         self._peak: int | None = None
         #: The largest value since `recent_peak` was called.
         self._recent_peak = 0
@@ -53,11 +58,12 @@ class LagCurve:
         self._move_to(now_us)
         end = log.exact(now_us)
         frontier = Frontier(now_us, end, end, end, [log], log.base(), log.rate, seen_us=now_us)
+        frontier.instant = self._instant
         self._frontiers[partition] = frontier
         self._logs_base += frontier.log_base
         self._logs_rate += log.rate
         self._created += frontier.furthest
-        self._changing.append(frontier)
+        self._put_back(partition, frontier)
 
     def first_counted(self, partition: str, position: int, now_us: int) -> int:
         """The first position of a partition, whose first owner begins now and here, that it skips if nobody
@@ -73,20 +79,19 @@ class LagCurve:
 
     def delete(self, partition: str, now_us: int) -> None:
         """The partition exists no more; nobody owns it. What was processed of it stays processed."""
-        (frontier,) = self._touched((partition,), now_us)
+        frontier = self._taken_out(partition, now_us)
         self._processed_before += (
             frontier.log_base + frontier.log_rate * now_us - frontier.begun - frontier.lag(now_us)
         )
         self._logs_base -= frontier.log_base
         self._logs_rate -= frontier.log_rate
         self._created -= frontier.begun
-        self._changing.remove(frontier)
         del self._frontiers[partition]
         self._oldest_before[partition] = max(frontier.oldest_us, self._oldest_before.get(partition, 0))
 
     def change_log(self, partition: str, log: Line) -> None:
         """The log goes on along another line."""
-        (frontier,) = self._touched((partition,), log.from_us)
+        frontier = self._taken_out(partition, log.from_us)
         if frontier.created_us == log.from_us and not frontier.owners:
             self._created += log.position * NANO - frontier.furthest
             frontier.furthest = frontier.begun = frontier.known_from = log.position * NANO
@@ -95,10 +100,12 @@ class LagCurve:
         self._logs_base += base - frontier.log_base
         self._logs_rate += log.rate - frontier.log_rate
         frontier.log_base, frontier.log_rate = base, log.rate
+        self._put_back(partition, frontier)
 
     def start(self, now_us: int, owners: Mapping[str, Line]) -> None:
         """Owners begin, or go on, to process these partitions, each along its line."""
-        for frontier, owner in zip(self._touched(owners, now_us), owners.values(), strict=True):
+        for name, owner in owners.items():
+            frontier = self._taken_out(name, now_us)
             furthest = owner.position * NANO
             if furthest > frontier.furthest:
                 lag = 0 if frontier.owners else frontier.lag(now_us)
@@ -106,21 +113,25 @@ class LagCurve:
                 if lag:  # what is skipped has not recovered
                     self._marked_value -= lag - frontier.lag(now_us)
             frontier.owners.append(owner)
+            self._put_back(name, frontier)
 
     def stop(self, now_us: int, owners: Mapping[str, tuple[Line, int]]) -> None:
         """Owners that processed these partitions along a line have stopped, each at a position."""
-        for frontier, (owner, position) in zip(self._touched(owners, now_us), owners.values(), strict=True):
+        for name, (owner, position) in owners.items():
+            frontier = self._taken_out(name, now_us)
             frontier.owners.remove(owner)
             if position * NANO > frontier.furthest:  # noqa: PLR1730  (as in `Frontier.lag`)
                 frontier.furthest = position * NANO
+            self._put_back(name, frontier)
 
     def go_on(self, now_us: int, owners: Sequence[tuple[str, Line, Line]]) -> None:
         """Owners that processed these partitions along a line go on along another one."""
-        frontiers = self._touched([name for name, _, _ in owners], now_us)
-        for frontier, (_, before, after) in zip(frontiers, owners, strict=True):
+        for name, before, after in owners:
+            frontier = self._taken_out(name, now_us)
             frontier.owners[frontier.owners.index(before)] = after
             if after.position * NANO > frontier.furthest:  # noqa: PLR1730
                 frontier.furthest = after.position * NANO
+            self._put_back(name, frontier)
 
     def processed_and_waiting(self, now_us: int) -> tuple[int, int]:
         """Over all partitions, as of the last row, in billionths of a record.
@@ -128,14 +139,14 @@ class LagCurve:
         How far they were processed since their creation, and the lag.
         """
         self._move_to(now_us)
-        self._instant_over()
+        self._instant += 1
         processed = self._logs_base + self._logs_rate * now_us - self._created - self._value
         return self._processed_before + processed, self._value
 
     def recent_peak(self, now_us: int) -> int:
         """The largest lag since the last call, up to this instant, in billionths of a record."""
         self._move_to(now_us)
-        self._instant_over()
+        self._instant += 1
         peak = max(self._recent_peak, self._value)
         self._recent_peak = self._value
         return peak
@@ -146,7 +157,7 @@ class LagCurve:
         ``partitions``: of these alone; those that do not exist are passed over.
         """
         self._move_to(now_us)
-        self._instant_over()
+        self._instant += 1
         oldest = 0
         for name in self._frontiers if partitions is None else partitions:
             one = self._frontiers.get(name)
@@ -178,13 +189,13 @@ class LagCurve:
     def growth(self, now_us: int) -> int:
         """By how much the lag grows from now on if nothing happens, in records per 1,000 seconds."""
         self._move_to(now_us)
-        self._instant_over()
+        self._instant += 1
         return self._slope
 
     def finish(self, end_us: int) -> tuple[int | None, int | None]:
         """The peak in billionths of a record, and the recovery in microseconds; None where unknown."""
         self._move_to(end_us)
-        self._instant_over()
+        self._instant += 1
         self._see(self._value)
         for frontier in self._frontiers.values():
             frontier.look_back(end_us, self._peak_counts)
@@ -203,45 +214,33 @@ class LagCurve:
 
     # -- single partitions -----------------------------------------------------------------------
 
-    def _touched(self, names: Iterable[str], now_us: int) -> list[Frontier]:
-        """The partitions, taken out of the curve until this instant is over."""
+    def _taken_out(self, name: str, now_us: int) -> Frontier:
+        """The partition, taken out of the curve until it is put back."""
         if now_us != self._now_us:
             self._move_to(now_us)
-        frontiers = [self._frontiers[name] for name in names]
-        for frontier in frontiers:
-            if frontier.changing:
-                continue
-            frontier.changing = True
-            self._changing.append(frontier)
-            if frontier.keeps_up:
-                frontier.seen_us = now_us
-                continue
-            slope = frontier.slope
-            for time_us, change in frontier.bends:
-                if time_us > now_us:
-                    self._bends[time_us] -= change
-                else:
-                    slope += change
-            self._slope -= slope
+        frontier = self._frontiers[name]
+        if frontier.instant == self._instant:  # it has been looked at
+            self._value -= frontier.begin_lag
+        else:
+            frontier.instant = self._instant
             self._value -= frontier.look_back(now_us, self._peak_counts)
-        return frontiers
+        self._slope -= frontier.slope
+        return frontier
 
-    def _instant_over(self) -> None:
-        """Put what the rows of this instant concern back into the curve."""
-        for frontier in self._changing:
-            frontier.changing = False
-            lag = frontier.go_on(self._now_us)
-            if frontier.keeps_up:
-                continue
-            self._value += lag
-            self._slope += frontier.slope
-            for time_us, change in frontier.bends:
-                if time_us in self._bends:
-                    self._bends[time_us] += change
-                else:
-                    self._bends[time_us] = change
-                    heappush(self._bend_times, time_us)
-        self._changing.clear()
+    def _put_back(self, name: str, frontier: Frontier) -> None:
+        self._value += frontier.go_on(self._now_us)
+        self._slope += frontier.slope
+        frontier.turn = 0
+        if frontier.bends:
+            self._turn += 1
+            frontier.turn = self._turn
+            heappush(self._bends, (frontier.bends[0][0], name, self._turn))
+            if len(self._bends) > _BENDS_PER_PARTITION * len(self._frontiers) + _BENDS_PER_PARTITION:
+                frontiers = self._frontiers
+                self._bends = [
+                    one for one in self._bends if one[1] in frontiers and frontiers[one[1]].turn == one[2]
+                ]
+                heapify(self._bends)
 
     def _begin_ages(self, now_us: int) -> None:
         self._oldest_before.clear()
@@ -253,12 +252,20 @@ class LagCurve:
     def _move_to(self, now_us: int) -> None:
         if now_us == self._now_us:
             return
-        if self._changing:
-            self._instant_over()
-        while self._bend_times and self._bend_times[0] <= now_us:
-            time_us = heappop(self._bend_times)
+        self._instant += 1
+        bends = self._bends
+        while bends and bends[0][0] <= now_us:
+            time_us, name, turn = heappop(bends)
+            frontier = self._frontiers.get(name)
+            if frontier is None or frontier.turn != turn:
+                continue
             self._run_to(time_us)
-            self._slope += self._bends.pop(time_us)
+            (_, change), *left = frontier.bends
+            self._slope += change
+            frontier.slope += change
+            frontier.bends = tuple(left)
+            if left:
+                heappush(bends, (left[0][0], name, turn))
         self._run_to(now_us)
 
     def _run_to(self, now_us: int) -> None:
