@@ -29,8 +29,7 @@ class LagCurve:
 
     def __init__(self) -> None:
         self._frontiers: dict[str, Frontier] = {}
-        #: Counts the times at which rows came, or somebody asked.
-        self._instant = 0
+        self._changing: list[Frontier] = []
         self._now_us = 0
         self._value = 0
         self._slope = 0
@@ -42,8 +41,8 @@ class LagCurve:
         self._processed_before = 0
         self._oldest_before: dict[str, int] = {}
         self._before = 0  # the value before the rows of this instant
-        #: The next bend of each partition: time, partition, and the turn of its course, which may be over.
-        self._bends: list[tuple[int, str, int]] = []
+        #: When to look at partitions, no later than they bend, and the turn of their course: it may be over.
+        self._bends: list[tuple[int, int, list[Frontier]]] = []
         self._turn = 0
         self._peak: int | None = None
         #: The largest value since `recent_peak` was called.
@@ -58,12 +57,11 @@ class LagCurve:
         self._move_to(now_us)
         end = log.exact(now_us)
         frontier = Frontier(now_us, end, end, end, [log], log.base(), log.rate, seen_us=now_us)
-        frontier.instant = self._instant
         self._frontiers[partition] = frontier
         self._logs_base += frontier.log_base
         self._logs_rate += log.rate
         self._created += frontier.furthest
-        self._put_back(partition, frontier)
+        self._changing.append(frontier)
 
     def first_counted(self, partition: str, position: int, now_us: int) -> int:
         """The first position of a partition, whose first owner begins now and here, that it skips if nobody
@@ -79,19 +77,20 @@ class LagCurve:
 
     def delete(self, partition: str, now_us: int) -> None:
         """The partition exists no more; nobody owns it. What was processed of it stays processed."""
-        frontier = self._taken_out(partition, now_us)
+        (frontier,) = self._touched((partition,), now_us)
         self._processed_before += (
             frontier.log_base + frontier.log_rate * now_us - frontier.begun - frontier.lag(now_us)
         )
         self._logs_base -= frontier.log_base
         self._logs_rate -= frontier.log_rate
         self._created -= frontier.begun
+        self._changing.remove(frontier)
         del self._frontiers[partition]
         self._oldest_before[partition] = max(frontier.oldest_us, self._oldest_before.get(partition, 0))
 
     def change_log(self, partition: str, log: Line) -> None:
         """The log goes on along another line."""
-        frontier = self._taken_out(partition, log.from_us)
+        (frontier,) = self._touched((partition,), log.from_us)
         if frontier.created_us == log.from_us and not frontier.owners:
             self._created += log.position * NANO - frontier.furthest
             frontier.furthest = frontier.begun = frontier.known_from = log.position * NANO
@@ -100,12 +99,10 @@ class LagCurve:
         self._logs_base += base - frontier.log_base
         self._logs_rate += log.rate - frontier.log_rate
         frontier.log_base, frontier.log_rate = base, log.rate
-        self._put_back(partition, frontier)
 
     def start(self, now_us: int, owners: Mapping[str, Line]) -> None:
         """Owners begin, or go on, to process these partitions, each along its line."""
-        for name, owner in owners.items():
-            frontier = self._taken_out(name, now_us)
+        for frontier, owner in zip(self._touched(owners, now_us), owners.values(), strict=True):
             furthest = owner.position * NANO
             if furthest > frontier.furthest:
                 lag = 0 if frontier.owners else frontier.lag(now_us)
@@ -113,25 +110,21 @@ class LagCurve:
                 if lag:  # what is skipped has not recovered
                     self._marked_value -= lag - frontier.lag(now_us)
             frontier.owners.append(owner)
-            self._put_back(name, frontier)
 
     def stop(self, now_us: int, owners: Mapping[str, tuple[Line, int]]) -> None:
         """Owners that processed these partitions along a line have stopped, each at a position."""
-        for name, (owner, position) in owners.items():
-            frontier = self._taken_out(name, now_us)
+        for frontier, (owner, position) in zip(self._touched(owners, now_us), owners.values(), strict=True):
             frontier.owners.remove(owner)
             if position * NANO > frontier.furthest:  # noqa: PLR1730  (as in `Frontier.lag`)
                 frontier.furthest = position * NANO
-            self._put_back(name, frontier)
 
     def go_on(self, now_us: int, owners: Sequence[tuple[str, Line, Line]]) -> None:
         """Owners that processed these partitions along a line go on along another one."""
-        for name, before, after in owners:
-            frontier = self._taken_out(name, now_us)
+        frontiers = self._touched([name for name, _, _ in owners], now_us)
+        for frontier, (_, before, after) in zip(frontiers, owners, strict=True):
             frontier.owners[frontier.owners.index(before)] = after
             if after.position * NANO > frontier.furthest:  # noqa: PLR1730
                 frontier.furthest = after.position * NANO
-            self._put_back(name, frontier)
 
     def processed_and_waiting(self, now_us: int) -> tuple[int, int]:
         """Over all partitions, as of the last row, in billionths of a record.
@@ -139,14 +132,14 @@ class LagCurve:
         How far they were processed since their creation, and the lag.
         """
         self._move_to(now_us)
-        self._instant += 1
+        self._instant_over()
         processed = self._logs_base + self._logs_rate * now_us - self._created - self._value
         return self._processed_before + processed, self._value
 
     def recent_peak(self, now_us: int) -> int:
         """The largest lag since the last call, up to this instant, in billionths of a record."""
         self._move_to(now_us)
-        self._instant += 1
+        self._instant_over()
         peak = max(self._recent_peak, self._value)
         self._recent_peak = self._value
         return peak
@@ -157,7 +150,7 @@ class LagCurve:
         ``partitions``: of these alone; those that do not exist are passed over.
         """
         self._move_to(now_us)
-        self._instant += 1
+        self._instant_over()
         oldest = 0
         for name in self._frontiers if partitions is None else partitions:
             one = self._frontiers.get(name)
@@ -189,13 +182,13 @@ class LagCurve:
     def growth(self, now_us: int) -> int:
         """By how much the lag grows from now on if nothing happens, in records per 1,000 seconds."""
         self._move_to(now_us)
-        self._instant += 1
+        self._instant_over()
         return self._slope
 
     def finish(self, end_us: int) -> tuple[int | None, int | None]:
         """The peak in billionths of a record, and the recovery in microseconds; None where unknown."""
         self._move_to(end_us)
-        self._instant += 1
+        self._instant_over()
         self._see(self._value)
         for frontier in self._frontiers.values():
             frontier.look_back(end_us, self._peak_counts)
@@ -214,33 +207,46 @@ class LagCurve:
 
     # -- single partitions -----------------------------------------------------------------------
 
-    def _taken_out(self, name: str, now_us: int) -> Frontier:
-        """The partition, taken out of the curve until it is put back."""
+    def _touched(self, names: Iterable[str], now_us: int) -> list[Frontier]:
+        """The partitions, taken out of the curve until this instant is over."""
         if now_us != self._now_us:
             self._move_to(now_us)
-        frontier = self._frontiers[name]
-        if frontier.instant == self._instant:  # it has been looked at
-            self._value -= frontier.begin_lag
-        else:
-            frontier.instant = self._instant
-            self._value -= frontier.look_back(now_us, self._peak_counts)
-        self._slope -= frontier.slope
-        return frontier
+        frontiers = [self._frontiers[name] for name in names]
+        value = slope = 0
+        for frontier in frontiers:
+            if not frontier.changing:
+                frontier.changing = True
+                self._changing.append(frontier)
+                value += frontier.look_back(now_us, self._peak_counts)
+                slope += frontier.slope
+        self._value -= value
+        self._slope -= slope
+        return frontiers
 
-    def _put_back(self, name: str, frontier: Frontier) -> None:
-        self._value += frontier.go_on(self._now_us)
-        self._slope += frontier.slope
-        frontier.turn = 0
-        if frontier.bends:
-            self._turn += 1
-            frontier.turn = self._turn
-            heappush(self._bends, (frontier.bends[0][0], name, self._turn))
-            if len(self._bends) > _BENDS_PER_PARTITION * len(self._frontiers) + _BENDS_PER_PARTITION:
-                frontiers = self._frontiers
-                self._bends = [
-                    one for one in self._bends if one[1] in frontiers and frontiers[one[1]].turn == one[2]
-                ]
-                heapify(self._bends)
+    def _instant_over(self) -> None:
+        """Put what the rows of this instant concern back into the curve."""
+        now_us, value, slope = self._now_us, self._value, self._slope
+        shrinking: list[Frontier] = []
+        least, fastest = -1, 0
+        for frontier in self._changing:
+            frontier.changing = False
+            frontier.turn = 0
+            lag = frontier.go_on(now_us)
+            value += lag
+            grows = frontier.slope
+            slope += grows
+            if frontier.bends:
+                self._look_at(frontier.bends[0][0], [frontier])
+            elif grows < 0:
+                shrinking.append(frontier)
+                if lag < least or least < 0:
+                    least = lag
+                if grows < fastest:  # noqa: PLR1730  (as in `Frontier.look_back`)
+                    fastest = grows
+        if shrinking:  # mostly other rows concern them before they bend
+            self._look_at(now_us + least // -fastest, shrinking)
+        self._value, self._slope = value, slope
+        self._changing.clear()
 
     def _begin_ages(self, now_us: int) -> None:
         self._oldest_before.clear()
@@ -252,21 +258,37 @@ class LagCurve:
     def _move_to(self, now_us: int) -> None:
         if now_us == self._now_us:
             return
-        self._instant += 1
-        bends = self._bends
-        while bends and bends[0][0] <= now_us:
-            time_us, name, turn = heappop(bends)
-            frontier = self._frontiers.get(name)
-            if frontier is None or frontier.turn != turn:
-                continue
+        if self._changing:
+            self._instant_over()
+        while self._bends and self._bends[0][0] <= now_us:
+            time_us, turn, frontiers = heappop(self._bends)
+            for frontier in frontiers:
+                if frontier.turn == turn:
+                    self._bend(frontier, time_us)
+        self._run_to(now_us)
+
+    def _bend(self, frontier: Frontier, time_us: int) -> None:
+        """The partition's lag bends now, or it is time to foresee when it does."""
+        if frontier.bends:
             self._run_to(time_us)
             (_, change), *left = frontier.bends
             self._slope += change
             frontier.slope += change
             frontier.bends = tuple(left)
-            if left:
-                heappush(bends, (left[0][0], name, turn))
-        self._run_to(now_us)
+        else:
+            frontier.foresee()
+        if frontier.bends:
+            self._look_at(frontier.bends[0][0], [frontier])
+
+    def _look_at(self, time_us: int, frontiers: list[Frontier]) -> None:
+        """At that time one of the partitions may bend."""
+        self._turn += 1
+        for frontier in frontiers:
+            frontier.turn = self._turn
+        heappush(self._bends, (time_us, self._turn, frontiers))
+        if len(self._bends) > _BENDS_PER_PARTITION * len(self._frontiers) + _BENDS_PER_PARTITION:
+            self._bends = [one for one in self._bends if any(other.turn == one[1] for other in one[2])]
+            heapify(self._bends)
 
     def _run_to(self, now_us: int) -> None:
         """Follow one straight line to its end."""
