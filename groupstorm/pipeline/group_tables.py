@@ -27,19 +27,16 @@ from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.events.group_states import GroupState
 from groupstorm.trace.rows import TraceEntry, TypedRow, event_name, event_types
 
-PARTITIONS_DELETED = "partitions_deleted"
-
 
 class _Facts(NamedTuple):
     """The values of a row that rows of tables have, None if it has none."""
 
     event: str
-    member: str
-    cause: str | None
-    error: str | None
-    generation: int | None
-    partitions: Sequence[str] | None
-    duration_us: int | None
+    cause: str | None = None
+    error: str | None = None
+    generation: int | None = None
+    partitions: Sequence[str] | None = None
+    duration_us: int | None = None
 
 
 @cache
@@ -47,15 +44,6 @@ def _places(kind: Any) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
     """Return a function that takes the values of `_Facts` from (event's name, *event, None)."""
     fields = ("event", *kind._fields)
     return itemgetter(*(fields.index(name) if name in fields else len(fields) for name in _Facts._fields))
-
-
-class _End(NamedTuple):
-    """The row that ended a partition's last interval."""
-
-    event: str
-    cause: str | None
-    generation: int | None
-    callback_us: int
 
 
 class _OpenInterval(NamedTuple):
@@ -86,8 +74,8 @@ class _OpenRound:
 
 
 #: A gap that began with the first process of the group, or with the partition itself.
-_STARTED = _End("member_started", None, None, 0)
-_CREATED = _End("partitions_created", None, None, 0)
+_STARTED = _Facts("member_started")
+_CREATED = _Facts("partitions_created")
 
 
 class GroupTables:
@@ -110,11 +98,11 @@ class GroupTables:
         self._seq = self._now_us = 0
         self._told: Any = None
         self._known: _Facts | None = None
-        self._ending: _End | None = None
         #: Open intervals, with their numbers, by partition and member.
         self._intervals: dict[tuple[str, str], _OpenInterval] = {}
         self._begun = self._closed = 0
-        self._ends: dict[str, _End] = {}
+        #: The row that ended a partition's last interval.
+        self._ends: dict[str, _Facts] = {}
         self._round: _OpenRound | None = None
         self._rounds = 0
         self._last_of_member: dict[str, tuple[Any, ...]] = {}
@@ -130,8 +118,7 @@ class GroupTables:
         """The entries of ``rows``: what is heard until the next one is taken is about that row."""
         for seq, _, now_us, entry, told in rows:
             if entry is not None:
-                self._seq, self._now_us, self._told = seq, now_us, told
-                self._known = self._ending = None
+                self._seq, self._now_us, self._told, self._known = seq, now_us, told, None
                 yield entry
 
     @property
@@ -199,7 +186,8 @@ class GroupTables:
     # -- members ---------------------------------------------------------------------------------
 
     def _add_member_event(self, now_us: int, _event: object) -> None:
-        event, member, cause, error, generation, partitions, duration_us = self._facts()
+        event, cause, error, generation, partitions, duration_us = self._facts()
+        member = self._told.member
         before = self._last_of_member.get(member)
         if before is not None:
             from_seq, from_us, told = before
@@ -276,7 +264,7 @@ class GroupTables:
     def interval_ended(self, partition: str, member: str, position: int | None) -> None:
         to_us, to_seq, ended_by, cause = self._now_us, None, None, None
         if self._told is not None:
-            end = self._ends[partition] = self._end()
+            end = self._ends[partition] = self._facts()
             to_seq, ended_by, cause = self._seq, end.event, end.cause
         if not self._has_intervals:
             return
@@ -290,15 +278,6 @@ class GroupTables:
         # what ends as the window begins is no part of it, but for what begins then, too
         self._emit("intervals", number, to_us if to_us > self._window.from_us else from_us, interval)
 
-    def _end(self) -> _End:
-        """Return the row at hand as the end of intervals."""
-        end = self._ending
-        if end is None:
-            event, _, cause, _, generation, _, duration_us = self._facts()
-            cause = None if event == PARTITIONS_DELETED else cause
-            end = self._ending = _End(event, cause, generation, duration_us or 0)
-        return end
-
     def gap_closed(self, gap: ClosedGap) -> None:
         partition, _, now_us, _, old_owner, new_owner, _, since_us = gap
         from_us = max(since_us, self._window.from_us)
@@ -307,21 +286,21 @@ class GroupTables:
             gap_us -= self._absent_us(from_us, now_us)
         if now_us <= from_us or gap_us <= 0:
             return
-        end_event, end_cause, old, end_callback_us = self._ends.get(partition, _STARTED)
+        ended_by, cause, _, old, _, callback_us = self._ends.get(partition, _STARTED)
         new, taking_us = None, 0
         if self._told is not None:
             facts = self._facts()
             new, taking_us = facts.generation, facts.duration_us or 0
         paused_us = gap_us
         if old_owner is None or old_owner != new_owner:
-            paused_us = min(gap_us, max(0, end_callback_us - (from_us - since_us)))
+            paused_us = min(gap_us, max(0, (callback_us or 0) - (from_us - since_us)))
             paused_us += min(gap_us - paused_us, taking_us)
         # the last round that was prepared before the gap was closed
         round_ = self._round
         prepared_us, rebalance_cause = (None, None) if round_ is None else (round_.prepared_us, round_.cause)
         handover = Handover(
             partition, from_us, now_us, gap_us, paused_us, old_owner, new_owner, old, new,
-            None if old is None or new is None else new - old, end_event, end_cause,
+            None if old is None or new is None else new - old, ended_by, cause,
             prepared_us, rebalance_cause,
         )  # fmt: skip
         self._closed += 1

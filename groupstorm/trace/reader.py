@@ -8,21 +8,14 @@ is refused, and so is a row that does not fit the schema, by its file and line.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import starmap
+from collections.abc import Iterator, Mapping
+from itertools import islice, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from groupstorm.problems import InputError
 from groupstorm.trace.parquet import batch_rows, check_columns, open_parquet
-from groupstorm.trace.rows import (
-    ALL_COLUMN_NAMES,
-    RowMismatch,
-    TraceEntry,
-    TypedRow,
-    read_row,
-    typed_row,
-)
+from groupstorm.trace.rows import ALL_COLUMN_NAMES, RowMismatch, TraceEntry, TypedRow, read_row, typed_row
 from groupstorm.trace.schema import READABLE_VERSIONS, SCHEMA_VERSION, VERSION_KEY
 from groupstorm.trace.typed_columns import typed_rows
 
@@ -33,8 +26,8 @@ Row = Mapping[str, Any]
 
 SUFFIXES = (".jsonl", ".parquet")
 _COLUMNS = frozenset(ALL_COLUMN_NAMES)
-#: Rows of Parquet that are read together: the memory of twice as many would go back to the system in between,
-#: and of half as many the kinds of events are too few.
+#: Rows of Parquet that are read together: the memory of twice as many goes back to the system in between, and
+#: half as many have too few of each event.
 _ROWS_PER_BATCH = 32_768
 
 
@@ -77,50 +70,30 @@ def read_rows(path: Path) -> Iterator[Row]:
 
 def read_entries(path: Path) -> Iterator[tuple[Row, TraceEntry | None]]:
     """As `read_rows`, each row with its typed event: None if this version does not know the event."""
-    order = _Order()
+    next_seq, now_us = 0, 0
     for file in trace_files(path):
-        yield from order.entries(file, _parquet_rows(file) if _is_parquet(file) else _json_rows(file))
-
-
-def read_typed(path: Path) -> Iterator[TypedRow]:
-    """All rows of the trace at ``path``; of Parquet most are never mappings. Raises as `read_rows` does."""
-    order = _Order()
-    for file in trace_files(path):
-        if not _is_parquet(file):
-            yield from starmap(typed_row, order.entries(file, _json_rows(file)))
-            continue
-        count = 1
-        for batch in _parquet_batches(file):
-            rows = typed_rows(batch, order.now_us, order.next_seq)
-            if rows:
-                yield from rows
-                order.next_seq, order.now_us = rows[-1][0] + 1, rows[-1][2]
-            else:
-                yield from starmap(typed_row, order.entries(file, enumerate(batch_rows(batch), count)))
-            count += len(batch)
-
-
-class _Order:
-    """Follows the rows of a trace: none is before the last one."""
-
-    def __init__(self) -> None:
-        self.next_seq = self.now_us = 0
-
-    def entries(self, file: Path, rows: Iterable[tuple[int, Row]]) -> Iterator[tuple[Row, TraceEntry | None]]:
-        """Read the rows, each with its number in ``file``."""
-        is_parquet = _is_parquet(file)
-        for number, row in rows:
+        is_parquet = file.suffix == ".parquet"
+        place = "row" if is_parquet else "line"
+        for number, row in _parquet_rows(file) if is_parquet else _json_rows(file):
             try:
-                entry = read_row(row, self.now_us, self.next_seq, typed=is_parquet)
+                entry = read_row(row, now_us, next_seq, typed=is_parquet)
             except RowMismatch as mismatch:
-                place = "row" if is_parquet else "line"
                 raise InputError(f"{file}: {place} {number}: not a row of a trace: {mismatch}") from mismatch
-            self.next_seq, self.now_us = row["seq"] + 1, row["time_us"]
+            next_seq, now_us = row["seq"] + 1, row["time_us"]
             yield row, entry
 
 
-def _is_parquet(file: Path) -> bool:
-    return file.suffix == ".parquet"
+def read_typed(path: Path) -> Iterator[TypedRow]:
+    """As `read_entries`; of Parquet the rows of storms become events without being mappings before."""
+    count, next_seq, now_us = 0, 0, 0
+    for file in trace_files(path):
+        for batch in _parquet_batches(file) if file.suffix == ".parquet" else (None,):
+            rows = None if batch is None else typed_rows(batch, now_us, next_seq)
+            if rows is None:  # row by row, and no row twice
+                yield from islice(starmap(typed_row, read_entries(path)), count, None)
+                return
+            yield from rows
+            count, next_seq, now_us = count + len(rows), rows[-1][0] + 1, rows[-1][2]
 
 
 def check_version(file: Path) -> int:
@@ -128,7 +101,7 @@ def check_version(file: Path) -> int:
 
     Raises InputError if it is another version than `READABLE_VERSIONS`, or its columns are of other types.
     """
-    if _is_parquet(file):
+    if file.suffix == ".parquet":
         parquet = open_parquet(file)
         written = (parquet.metadata.metadata or {}).get(VERSION_KEY.encode(), b"1").decode()
         _check_version(file, written)
@@ -199,5 +172,4 @@ def _parquet_batches(file: Path) -> Iterator[pyarrow.RecordBatch]:
     check_version(file)
     parquet = open_parquet(file)
     known = [name for name in parquet.schema_arrow.names if name in _COLUMNS]
-    batches: Iterator[pyarrow.RecordBatch] = parquet.iter_batches(_ROWS_PER_BATCH, columns=known)
-    return batches
+    yield from parquet.iter_batches(_ROWS_PER_BATCH, columns=known)
