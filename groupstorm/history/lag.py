@@ -122,9 +122,11 @@ class LagCurve:
         """Owners that processed these partitions along a line go on along another one."""
         frontiers = self._touched([name for name, _, _ in owners], now_us)
         for frontier, (_, before, after) in zip(frontiers, owners, strict=True):
-            frontier.owners[frontier.owners.index(before)] = after
-            if after.position * NANO > frontier.furthest:  # noqa: PLR1730
-                frontier.furthest = after.position * NANO
+            lines = frontier.owners
+            lines[0 if lines[0] is before else lines.index(before)] = after
+            furthest = after.position * NANO
+            if furthest > frontier.furthest:  # noqa: PLR1730
+                frontier.furthest = furthest
 
     def processed_and_waiting(self, now_us: int) -> tuple[int, int]:
         """Over all partitions, as of the last row, in billionths of a record.
