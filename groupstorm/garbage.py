@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-_OBJECTS_PER_COLLECTION = 50_000
+_OBJECTS_PER_COLLECTION = 1_000_000
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 from groupstorm.figures.table import Figures
@@ -47,10 +48,14 @@ class FiguresAccumulator:
     def add_all(self, entries: Iterable[TraceEntry]) -> None:
         """Take several, in their order."""
         if self._first_us is None:
-            entries = list(entries)
-            self._first_us = entries[0][0] if entries else None
-            if self._from_us is None and entries:
-                self._from_us = figures_from_us(entries[0][2])
+            entries = iter(entries)
+            first = next(entries, None)
+            if first is None:
+                return
+            self._first_us = first[0]
+            if self._from_us is None:
+                self._from_us = figures_from_us(first[2])
+            entries = chain((first,), entries)
         if self._from_us is not None:
             entries = self._up_to_window(entries)
         sums, rules = self._sums, self._rules

@@ -39,12 +39,21 @@ class Frontier:
     log_base: int
     log_rate: int
     owners: list[Line] = field(default_factory=list)
+    #: How fast its lag grows, and when and by how much that changes if nothing happens. A lag that shrinks
+    #: does not do so for ever: without ``bends`` they are to be foreseen.
     slope: int = 0
     bends: tuple[tuple[int, int], ...] = ()
-    #: Rows of this instant concern it: it is not part of the curve until the instant is over.
-    changing: bool = True
     #: Its owner has caught up and is as fast as the log: no record waits.
     keeps_up: bool = False
+    #: Rows of this instant concern it: it is not part of the curve until the instant is over.
+    changing: bool = True
+    #: The last row that concerned it, and the lag then.
+    since_us: int = 0
+    begin_lag: int = 0
+    #: The lag grows by so much a microsecond since then, but not below zero. None: it is less simple.
+    pace: int | None = None
+    #: The curve's number for the course since then, if it bends.
+    turn: int = 0
     #: Up to when its age was looked at, and the largest age since the peak counts.
     seen_us: int = 0
     oldest_us: int = 0
@@ -70,37 +79,26 @@ class Frontier:
     def look_back(self, now_us: int, counts: bool) -> int:
         """Take notice of the ages since it was looked at, if they count, and forget processed logs. Returns
         the lag."""
-        seen_us, self.seen_us, logs, owners = self.seen_us, now_us, self.logs, self.owners
-        log_base, log_rate, furthest = self.log_base, self.log_rate, self.furthest
-        end = log_base + log_rate * now_us
-        reached = furthest
-        for owner in owners:
-            at = owner.position * NANO + owner.rate * (now_us - owner.from_us)
-            if at > reached:  # noqa: PLR1730  (storms come here for every line: `max` takes longer)
-                reached = at
-        lag = end - reached if end > reached else 0
-        if logs[0] is logs[-1] and log_rate:
-            # the usual case: an upper bound of the ages, which is the age if nobody processes
-            log_from_us = logs[0].from_us
-            arrived_us = -((log_base - furthest - NANO) // log_rate)
-            age_us = now_us - (arrived_us if arrived_us > log_from_us else log_from_us)
-            if age_us <= self.oldest_us or not counts:
-                return lag
-            if not owners:
-                self.oldest_us = age_us
-                return lag
-            first = owners[0]
-            rate, base = first.rate, first.position * NANO - first.rate * first.from_us
-            if base + rate * seen_us >= furthest and first is owners[-1]:
-                # it has begun where the last one stopped, or further: the age is largest at one of both ends
-                for at_us in (seen_us, now_us):
-                    missing = base + rate * at_us + NANO - log_base
-                    if missing <= log_rate * at_us:  # else the owner has caught up
-                        arrived_us = -(-missing // log_rate)
-                        age_us = at_us - (arrived_us if arrived_us > log_from_us else log_from_us)
-                        if age_us > self.oldest_us:  # noqa: PLR1730
-                            self.oldest_us = age_us
-                return lag
+        seen_us, self.seen_us = self.seen_us, now_us
+        if self.keeps_up:
+            return 0
+        logs, log_rate = self.logs, self.log_rate
+        if self.pace is not None:
+            since_us, begin_lag = self.since_us, self.begin_lag
+            lag = begin_lag + self.pace * (now_us - since_us)
+            if counts:  # the age is largest at one of both ends, where it follows from the lag
+                older = (self.oldest_us + 1) * log_rate + NANO
+                if lag >= older or begin_lag >= older:
+                    seen_lag = begin_lag + self.pace * (seen_us - since_us)
+                    for at_us, waiting in ((seen_us, seen_lag), (now_us, lag)):
+                        if waiting >= NANO:
+                            age_us = at_us - logs[0].from_us
+                            if log_rate:
+                                age_us = min(age_us, (waiting - NANO) // log_rate)
+                            self.oldest_us = max(self.oldest_us, age_us)
+            return lag if lag > 0 else 0
+        owners, furthest = self.owners, self.furthest
+        lag = self.lag(now_us)
         if counts:
             lines = [(owner.base(), owner.rate) for owner in owners]
             self.oldest_us = oldest_us(self.oldest_us, logs, furthest, lines, seen_us, now_us)
@@ -110,34 +108,44 @@ class Frontier:
 
     def go_on(self, now_us: int) -> int:
         """Say in ``slope``, ``bends`` and ``keeps_up`` how the lag goes on if nothing happens; returns it."""
-        end = self.log_base + self.log_rate * now_us
-        lag, slope = end - self.furthest, self.log_rate
+        slope, self.since_us, self.bends = self.log_rate, now_us, ()
+        end = self.log_base + slope * now_us
+        lag = end - self.furthest
         is_usual, self.keeps_up = lag >= 0, False
         if self.owners:
             first = self.owners[0]
-            reached = first.position * NANO + first.rate * (now_us - first.from_us)
+            reached = first.position * NANO
+            if first.from_us != now_us:
+                reached += first.rate * (now_us - first.from_us)
             ahead, gets_away = end - reached, slope - first.rate
             is_only = first is self.owners[-1]
-            self.keeps_up = is_only and ahead <= 0 and gets_away <= 0
-            if self.keeps_up:
+            if is_only and ahead <= 0 and gets_away <= 0:
+                self.keeps_up = True
+                self.slope = self.begin_lag = 0
                 return 0
             is_usual = is_only and 0 <= ahead <= lag
             lag, slope = (ahead, gets_away) if is_usual else (lag, slope)
         if not is_usual:
             distances = [(end - one.exact(now_us), self.log_rate - one.rate) for one in self.owners]
             self.slope, self.bends = course(((lag, slope), *distances), now_us)
-            return max(0, min([lag, *[distance for distance, _ in distances]]))
-        if slope >= 0:
-            self.slope, self.bends = slope, ()
+            self.pace = None
+            lag = self.begin_lag = max(0, min([lag, *[distance for distance, _ in distances]]))
             return lag
-        # straight to the last microsecond before the owner has caught up, and to nothing within that
-        whole_us, rest = divmod(lag, -slope)
-        bends = ((now_us + whole_us + 1, rest),) if rest else ()
-        if whole_us:
-            self.slope, self.bends = slope, ((now_us + whole_us, -rest - slope), *bends)
-        else:
-            self.slope, self.bends = -rest, bends
+        self.begin_lag = lag
+        self.slope = slope
+        self.pace = slope if self.logs[0] is self.logs[-1] else None
+        if lag + slope < 0:  # the owner has caught up within a microsecond
+            self.slope = -lag
+            if lag:
+                self.bends = ((now_us + 1, lag),)
         return lag
+
+    def foresee(self) -> None:
+        """Say when a lag that shrinks bends: it goes straight to the last microsecond before the owner has
+        caught up, and to nothing within that."""
+        whole_us, rest = divmod(self.begin_lag, -self.slope)
+        bend_us = self.since_us + whole_us
+        self.bends = ((bend_us, -rest - self.slope), *(((bend_us + 1, rest),) if rest else ()))
 
 
 def course(distances: tuple[Distance, ...], now_us: int) -> tuple[int, tuple[tuple[int, int], ...]]:

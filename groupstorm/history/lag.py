@@ -12,10 +12,13 @@ The age of the oldest record that waits (`frontier`) follows from the same posit
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 
 from groupstorm.history.frontier import Frontier
 from groupstorm.history.records import NANO, Line
+
+#: So many bends are kept for each partition before those are left out that will not come.
+_BENDS_PER_PARTITION = 4
 
 
 class LagCurve:
@@ -38,8 +41,9 @@ class LagCurve:
         self._processed_before = 0
         self._oldest_before: dict[str, int] = {}
         self._before = 0  # the value before the rows of this instant
-        self._bends: dict[int, int] = {}  # time -> by how much the slope changes then
-        self._bend_times: list[int] = []
+        #: When to look at partitions, no later than they bend, and the turn of their course: it may be over.
+        self._bends: list[tuple[int, int, list[Frontier]]] = []
+        self._turn = 0
         self._peak: int | None = None
         #: The largest value since `recent_peak` was called.
         self._recent_peak = 0
@@ -118,9 +122,11 @@ class LagCurve:
         """Owners that processed these partitions along a line go on along another one."""
         frontiers = self._touched([name for name, _, _ in owners], now_us)
         for frontier, (_, before, after) in zip(frontiers, owners, strict=True):
-            frontier.owners[frontier.owners.index(before)] = after
-            if after.position * NANO > frontier.furthest:  # noqa: PLR1730
-                frontier.furthest = after.position * NANO
+            lines = frontier.owners
+            lines[0 if lines[0] is before else lines.index(before)] = after
+            furthest = after.position * NANO
+            if furthest > frontier.furthest:  # noqa: PLR1730
+                frontier.furthest = furthest
 
     def processed_and_waiting(self, now_us: int) -> tuple[int, int]:
         """Over all partitions, as of the last row, in billionths of a record.
@@ -208,39 +214,40 @@ class LagCurve:
         if now_us != self._now_us:
             self._move_to(now_us)
         frontiers = [self._frontiers[name] for name in names]
+        value = slope = 0
         for frontier in frontiers:
-            if frontier.changing:
-                continue
-            frontier.changing = True
-            self._changing.append(frontier)
-            if frontier.keeps_up:
-                frontier.seen_us = now_us
-                continue
-            slope = frontier.slope
-            for time_us, change in frontier.bends:
-                if time_us > now_us:
-                    self._bends[time_us] -= change
-                else:
-                    slope += change
-            self._slope -= slope
-            self._value -= frontier.look_back(now_us, self._peak_counts)
+            if not frontier.changing:
+                frontier.changing = True
+                self._changing.append(frontier)
+                value += frontier.look_back(now_us, self._peak_counts)
+                slope += frontier.slope
+        self._value -= value
+        self._slope -= slope
         return frontiers
 
     def _instant_over(self) -> None:
         """Put what the rows of this instant concern back into the curve."""
+        now_us, value, slope = self._now_us, self._value, self._slope
+        shrinking: list[Frontier] = []
+        least, fastest = -1, 0
         for frontier in self._changing:
             frontier.changing = False
-            lag = frontier.go_on(self._now_us)
-            if frontier.keeps_up:
-                continue
-            self._value += lag
-            self._slope += frontier.slope
-            for time_us, change in frontier.bends:
-                if time_us in self._bends:
-                    self._bends[time_us] += change
-                else:
-                    self._bends[time_us] = change
-                    heappush(self._bend_times, time_us)
+            frontier.turn = 0
+            lag = frontier.go_on(now_us)
+            value += lag
+            grows = frontier.slope
+            slope += grows
+            if frontier.bends:
+                self._look_at(frontier.bends[0][0], [frontier])
+            elif grows < 0:
+                shrinking.append(frontier)
+                if lag < least or least < 0:
+                    least = lag
+                if grows < fastest:  # noqa: PLR1730  (as in `Frontier.look_back`)
+                    fastest = grows
+        if shrinking:  # mostly other rows concern them before they bend
+            self._look_at(now_us + least // -fastest, shrinking)
+        self._value, self._slope = value, slope
         self._changing.clear()
 
     def _begin_ages(self, now_us: int) -> None:
@@ -255,11 +262,35 @@ class LagCurve:
             return
         if self._changing:
             self._instant_over()
-        while self._bend_times and self._bend_times[0] <= now_us:
-            time_us = heappop(self._bend_times)
-            self._run_to(time_us)
-            self._slope += self._bends.pop(time_us)
+        while self._bends and self._bends[0][0] <= now_us:
+            time_us, turn, frontiers = heappop(self._bends)
+            for frontier in frontiers:
+                if frontier.turn == turn:
+                    self._bend(frontier, time_us)
         self._run_to(now_us)
+
+    def _bend(self, frontier: Frontier, time_us: int) -> None:
+        """The partition's lag bends now, or it is time to foresee when it does."""
+        if frontier.bends:
+            self._run_to(time_us)
+            (_, change), *left = frontier.bends
+            self._slope += change
+            frontier.slope += change
+            frontier.bends = tuple(left)
+        else:
+            frontier.foresee()
+        if frontier.bends:
+            self._look_at(frontier.bends[0][0], [frontier])
+
+    def _look_at(self, time_us: int, frontiers: list[Frontier]) -> None:
+        """At that time one of the partitions may bend."""
+        self._turn += 1
+        for frontier in frontiers:
+            frontier.turn = self._turn
+        heappush(self._bends, (time_us, self._turn, frontiers))
+        if len(self._bends) > _BENDS_PER_PARTITION * len(self._frontiers) + _BENDS_PER_PARTITION:
+            self._bends = [one for one in self._bends if any(other.turn == one[1] for other in one[2])]
+            heapify(self._bends)
 
     def _run_to(self, now_us: int) -> None:
         """Follow one straight line to its end."""

@@ -196,10 +196,11 @@ class Ownership:
     ) -> None:
         """``member`` goes on from ``positions`` at ``rates`` if it processes the partitions."""
         changed: list[tuple[str, Line, Line]] = []
+        partitions = self.partitions
         for name, position, rate in zip(names, positions, rates, strict=True):
-            if name not in self.partitions:
+            if name not in partitions:
                 continue
-            owners = self.partitions[name].owners
+            owners = partitions[name].owners
             owner = owners[0] if owners and owners[0].member == member else _owner(owners, member)
             if owner is None or owner.paused:
                 continue

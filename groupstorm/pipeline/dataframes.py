@@ -24,7 +24,7 @@ from groupstorm.pipeline.group_tables import GroupFold
 from groupstorm.pipeline.results import TABLES, Key, TableRow, figures_schema
 from groupstorm.problems import InputError
 from groupstorm.trace.parquet import batch_rows
-from groupstorm.trace.rows import read_row
+from groupstorm.trace.rows import read_row, typed_row
 
 if TYPE_CHECKING:
     import pyarrow
@@ -109,7 +109,7 @@ class _Group:
         if self._problem is not None:
             return
         try:
-            self._fold.add(row, read_row(row, self._now_us, typed=True))
+            self._fold.add_all([typed_row(row, read_row(row, self._now_us, typed=True))])
             self._now_us = row["time_us"]
         except InputError as mismatch:
             self._problem = str(mismatch)

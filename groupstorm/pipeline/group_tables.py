@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -21,21 +22,28 @@ from groupstorm.pipeline.results import (
     Round,
     TableRow,
 )
-from groupstorm.trace.rows import TraceEntry
-
-Row = Mapping[str, Any]
-
-
-PARTITIONS_DELETED = "partitions_deleted"
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events import scenario as world_events
+from groupstorm.trace.events.group_states import GroupState
+from groupstorm.trace.rows import TraceEntry, TypedRow, event_name, event_types
 
 
-class _End(NamedTuple):
-    """The row that ended a partition's last interval."""
+class _Facts(NamedTuple):
+    """The values of a row that rows of tables have, None if it has none."""
 
     event: str
-    cause: str | None
-    generation: int | None
-    callback_us: int
+    cause: str | None = None
+    error: str | None = None
+    generation: int | None = None
+    partitions: Sequence[str] | None = None
+    duration_us: int | None = None
+
+
+@cache
+def _places(kind: Any) -> Callable[[tuple[Any, ...]], tuple[Any, ...]]:
+    """Return a function that takes the values of `_Facts` from (event's name, *event, None)."""
+    fields = ("event", *kind._fields)
+    return itemgetter(*(fields.index(name) if name in fields else len(fields) for name in _Facts._fields))
 
 
 class _OpenInterval(NamedTuple):
@@ -66,13 +74,13 @@ class _OpenRound:
 
 
 #: A gap that began with the first process of the group, or with the partition itself.
-_STARTED = _End("member_started", None, None, 0)
-_CREATED = _End("partitions_created", None, None, 0)
+_STARTED = _Facts("member_started")
+_CREATED = _Facts("partitions_created")
 
 
 class GroupTables:
-    """Takes the rows of one group, in their order, and hears what they mean for partitions. At the end come
-    `end_trace`, what is heard then, and `complete`.
+    """Hears what the rows of one group, in their order, mean for partitions. `entries` has them; at the end
+    come `end_trace`, what is heard then, and `complete`.
 
     A row of a table is there as soon as it is complete. `rows` gives all that are, `take` those since the
     last `take`, which are forgotten.
@@ -86,16 +94,18 @@ class GroupTables:
         self._has_intervals = "intervals" in tables
         self._has_members = "members" in tables
         self._window = window
-        #: The row at hand; None: the trace has ended.
-        self._row: Row | None = None
-        self._end_us = 0
+        #: The number and time of the row at hand, and what it says; then the end of the trace, and None.
+        self._seq = self._now_us = 0
+        self._told: Any = None
+        self._known: _Facts | None = None
         #: Open intervals, with their numbers, by partition and member.
         self._intervals: dict[tuple[str, str], _OpenInterval] = {}
         self._begun = self._closed = 0
-        self._ends: dict[str, _End] = {}
+        #: The row that ended a partition's last interval.
+        self._ends: dict[str, _Facts] = {}
         self._round: _OpenRound | None = None
         self._rounds = 0
-        self._last_of_member: dict[str, MemberEvent] = {}
+        self._last_of_member: dict[str, tuple[Any, ...]] = {}
         #: What of `ABSENCES` is not so now, and since when.
         self._absent: set[str] = set()
         self._deleted_us: int | None = None
@@ -104,20 +114,39 @@ class GroupTables:
         self._answered: dict[str, int] = {}
         self._replaced: set[str] = set()
 
-    def add(self, row: Row) -> None:
-        """Take the next row; what is heard from now on is about this one."""
-        self._row = row
-        event = row["event"]
-        if self._has_members and event in MEMBER_EVENTS:
-            self._add_member_event(row)
-        self._add_to_rounds(row)
-        if event == "partitions_created":
-            self._ends.update(dict.fromkeys(row["partitions"], _CREATED))
-        if event in ABSENCES:
-            self._see_absence(event, row["time_us"])
+    def entries(self, rows: Iterable[TypedRow]) -> Iterator[TraceEntry]:
+        """The entries of ``rows``: what is heard until the next one is taken is about that row."""
+        for seq, _, now_us, entry, told in rows:
+            if entry is not None:
+                self._seq, self._now_us, self._told, self._known = seq, now_us, told, None
+                yield entry
 
-    def _see_absence(self, event: str, now_us: int) -> None:
+    @property
+    def handlers(self) -> Mapping[type, Handler]:
+        of_members = [event_types()[name] for name in MEMBER_EVENTS if self._has_members]
+        return {
+            **dict.fromkeys(of_members, self._add_member_event),
+            **{event_types()[name]: self._see_absence for name in ABSENCES},
+            events.GroupStateChanged: self._state_changed,
+            events.MemberReplaced: self._member_replaced,
+            events.SyncAnswered: self._sync_answered,
+            world_events.PartitionsCreated: self._partitions_created,
+        }
+
+    def _facts(self) -> _Facts:
+        """Return the values of the row at hand, if the trace has not ended."""
+        facts = self._known
+        if facts is None:
+            kind: Any = type(self._told)
+            facts = self._known = _Facts(*_places(kind)((event_name(kind), *self._told, None)))
+        return facts
+
+    def _partitions_created(self, _now_us: int, event: world_events.PartitionsCreated) -> None:
+        self._ends.update(dict.fromkeys(event.partitions, _CREATED))
+
+    def _see_absence(self, now_us: int, _event: object) -> None:
         """The group does not exist from now on, or has no members; or it is there again."""
+        event = self._facts().event
         if event in ENDS_ABSENCE:
             self._absent.discard(ABSENCES[event])
         else:
@@ -130,13 +159,13 @@ class GroupTables:
 
     def end_trace(self, end_us: int) -> None:
         """The trace ends: intervals and gaps that end from now on were open until then."""
-        self._row, self._end_us = None, end_us
+        self._now_us, self._told = end_us, None
 
     def complete(self) -> None:
         """Open rounds and the last events of members last until the end."""
         self._close_round()
-        for row in self._last_of_member.values():
-            self._emit("members", row.seq, row.time_us, row)
+        for member, (seq, now_us, told) in self._last_of_member.items():
+            self._emit("members", seq, now_us, MemberEvent(member, seq, now_us, None, *told))
 
     def rows(self, name: str) -> list[TableRow]:
         """The rows of a table that are complete: `TABLES` has their columns."""
@@ -156,50 +185,50 @@ class GroupTables:
 
     # -- members ---------------------------------------------------------------------------------
 
-    def _add_member_event(self, row: Row) -> None:
-        member, seq, now_us, partitions = row["member"], row["seq"], row["time_us"], row.get("partitions")
+    def _add_member_event(self, now_us: int, _event: object) -> None:
+        event, cause, error, generation, partitions, duration_us = self._facts()
+        member = self._told.member
         before = self._last_of_member.get(member)
         if before is not None:
-            self._emit("members", before.seq, before.time_us, before._replace(until_us=now_us))
+            from_seq, from_us, told = before
+            self._emit("members", from_seq, from_us, MemberEvent(member, from_seq, from_us, now_us, *told))
         count = None if partitions is None else len(partitions)
-        said = row["event"], row.get("cause"), row.get("error"), row.get("generation")
-        self._last_of_member[member] = MemberEvent(
-            member, seq, now_us, None, *said, count, row.get("duration_us")
-        )
+        said = event, cause, error, generation, count, duration_us
+        self._last_of_member[member] = (self._seq, now_us, said)
 
     # -- rounds ----------------------------------------------------------------------------------
 
-    def _add_to_rounds(self, row: Row) -> None:
-        event, state, now_us = row["event"], row.get("state"), row["time_us"]
-        if event == "group_state_changed" and state == "PreparingRebalance":
+    def _state_changed(self, now_us: int, event: events.GroupStateChanged) -> None:
+        if event.state == GroupState.PREPARING_REBALANCE:
             self._close_round()
             self._rounds += 1
-            self._round = _OpenRound(self._rounds, row["seq"], now_us, row["cause"])
+            self._round = _OpenRound(self._rounds, self._seq, now_us, event.cause)
         round_ = self._round
         if round_ is None:
             return
-        if event == "group_state_changed" and state == "CompletingRebalance":
-            round_.generation, round_.completing_seq, round_.completing_us = (
-                row.get("generation"),
-                row["seq"],
-                now_us,
-            )
-            round_.protocol, round_.members = row.get("protocol"), row.get("count")
+        if event.state == GroupState.COMPLETING_REBALANCE:
+            round_.generation = self._facts().generation
+            round_.completing_seq, round_.completing_us = self._seq, now_us
+            round_.protocol, round_.members = event.protocol, event.count
             self._end_generation(round_)
-        elif event == "group_state_changed" and state == "Stable" and round_.stable_us is None:
+        elif event.state == GroupState.STABLE and round_.stable_us is None:
             round_.stable_us = now_us
-        elif round_.completing_seq is None:
+
+    def _member_replaced(self, now_us: int, event: events.MemberReplaced) -> None:
+        if self._has_members:
+            self._add_member_event(now_us, event)
+        if self._round is not None and self._round.completing_seq is not None:
+            self._replaced.add(event.member_id)
+
+    def _sync_answered(self, now_us: int, event: events.SyncAnswered) -> None:
+        if self._has_members:
+            self._add_member_event(now_us, event)
+        round_ = self._round
+        if round_ is None or round_.completing_seq is None or event.error is not None:
             return
-        elif event == "member_replaced":
-            self._replaced.add(row["member_id"])
-        elif (
-            event == "sync_answered"
-            and "error" not in row
-            and row.get("generation") is not None
-            and row["generation"] == round_.generation
-            and row["member_id"] not in self._replaced
-        ):
-            self._answered.setdefault(row["member_id"], now_us)
+        generation, member_id = self._facts().generation, event.member_id
+        if generation is not None and generation == round_.generation and member_id not in self._replaced:
+            self._answered.setdefault(member_id, now_us)
 
     def _end_generation(self, round_: _OpenRound) -> None:
         """First answers count anew: imported traces may lack the PreparingRebalance of a generation."""
@@ -225,65 +254,55 @@ class GroupTables:
 
     # -- ownership (`OwnershipListener`) ---------------------------------------------------------
 
-    @property
-    def handlers(self) -> Mapping[type, Handler]:
-        return {}
-
     def interval_begun(self, partition: str, member: str, position: int | None) -> None:
-        if not self._has_intervals:
-            return
-        row = self._row
-        assert row is not None
-        self._begun += 1
-        self._intervals[partition, member] = _OpenInterval(
-            self._begun, row.get("generation"), row["seq"], row["time_us"], position
-        )
+        if self._has_intervals:
+            self._begun += 1
+            self._intervals[partition, member] = _OpenInterval(
+                self._begun, self._facts().generation, self._seq, self._now_us, position
+            )
 
     def interval_ended(self, partition: str, member: str, position: int | None) -> None:
-        row = self._row
-        if row is not None:
-            event = row["event"]
-            cause = None if event == PARTITIONS_DELETED else row.get("cause")
-            callback_us = int(row.get("duration_us") or 0)
-            self._ends[partition] = _End(event, cause, row.get("generation"), callback_us)
+        to_us, to_seq, ended_by, cause = self._now_us, None, None, None
+        if self._told is not None:
+            end = self._ends[partition] = self._facts()
+            to_seq, ended_by, cause = self._seq, end.event, end.cause
         if not self._has_intervals:
             return
-        begun = self._intervals.pop((partition, member))
-        if row is None:
-            to_us, to_seq, ended_by, cause = self._end_us, None, None, None
-            position = None if begun.from_position is None else position
-        else:
-            to_us, to_seq, ended_by = row["time_us"], row["seq"], event
+        number, generation, from_seq, from_us, from_position = self._intervals.pop((partition, member))
+        if to_seq is None and from_position is None:
+            position = None
         interval = Interval(
-            *(partition, member, begun.generation, begun.from_seq, begun.from_us, begun.from_position),
-            *(to_seq, to_us, position, ended_by, cause),
-        )
+            partition, member, generation, from_seq, from_us, from_position,
+            to_seq, to_us, position, ended_by, cause,
+        )  # fmt: skip
         # what ends as the window begins is no part of it, but for what begins then, too
-        last_us = to_us if to_us > self._window.from_us else begun.from_us
-        self._emit("intervals", begun.number, last_us, interval)
+        self._emit("intervals", number, to_us if to_us > self._window.from_us else from_us, interval)
 
     def gap_closed(self, gap: ClosedGap) -> None:
-        row, round_ = self._row, self._round
-        partition, old_owner, new_owner, since_us = gap.partition, gap.old_owner, gap.new_owner, gap.since_us
-        now_us = self._end_us if row is None else row["time_us"]
+        partition, _, now_us, _, old_owner, new_owner, _, since_us = gap
         from_us = max(since_us, self._window.from_us)
-        gap_us = now_us - from_us - self._absent_us(from_us, now_us)
+        gap_us = now_us - from_us
+        if self._absences or self._deleted_us is not None:
+            gap_us -= self._absent_us(from_us, now_us)
         if now_us <= from_us or gap_us <= 0:
             return
-        end = self._ends.get(partition, _STARTED)
-        taking_us = 0 if row is None else int(row.get("duration_us") or 0)
+        ended_by, cause, _, old, _, callback_us = self._ends.get(partition, _STARTED)
+        new, taking_us = None, 0
+        if self._told is not None:
+            facts = self._facts()
+            new, taking_us = facts.generation, facts.duration_us or 0
         paused_us = gap_us
         if old_owner is None or old_owner != new_owner:
-            paused_us = min(gap_us, max(0, end.callback_us - (from_us - since_us)))
+            paused_us = min(gap_us, max(0, (callback_us or 0) - (from_us - since_us)))
             paused_us += min(gap_us - paused_us, taking_us)
-        old, new = end.generation, None if row is None else row.get("generation")
         # the last round that was prepared before the gap was closed
+        round_ = self._round
         prepared_us, rebalance_cause = (None, None) if round_ is None else (round_.prepared_us, round_.cause)
         handover = Handover(
-            *(partition, from_us, now_us, gap_us, paused_us, old_owner, new_owner, old, new),
-            *(None if old is None or new is None else new - old, end.event, end.cause),
-            *(prepared_us, rebalance_cause),
-        )
+            partition, from_us, now_us, gap_us, paused_us, old_owner, new_owner, old, new,
+            None if old is None or new is None else new - old, ended_by, cause,
+            prepared_us, rebalance_cause,
+        )  # fmt: skip
         self._closed += 1
         self._emit("handovers", self._closed, now_us, handover)
 
@@ -292,8 +311,6 @@ class GroupTables:
         absences = self._absences
         if self._deleted_us is not None:
             absences = [*absences, (self._deleted_us, to_us)]
-        elif not absences:
-            return 0
         return sum(max(0, min(to_us, end) - max(from_us, begin)) for begin, end in absences)
 
 
@@ -304,11 +321,9 @@ class GroupFold:
         self.tables = GroupTables(window, tables)
         self._figures = FiguresAccumulator(window.from_us, listener=self.tables)
 
-    def add(self, row: Row, entry: TraceEntry | None) -> None:
-        """Take the next row; ``entry`` is its typed event, None if the event is not known."""
-        if entry is not None:
-            self.tables.add(row)
-            self._figures.add(*entry)
+    def add_all(self, rows: Iterable[TypedRow]) -> None:
+        """Take the next rows."""
+        self._figures.add_all(self.tables.entries(rows))
 
     def finish(self, end_us: int) -> Figures:
         """The trace ends: completes the tables, and returns the figures."""

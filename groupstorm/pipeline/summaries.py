@@ -72,7 +72,9 @@ class Summary:
         alone_us = gap.from_us if round_us is None else None
         kind = round_us, alone_us, gap.ended_by, gap.cause
         number, worst = self._gaps.get(kind, (0, gap))
-        self._gaps[kind] = number + 1, max(worst, gap, key=_LONGEST)
+        if gap.gap_us >= worst.gap_us and _LONGEST(gap) > _LONGEST(worst):
+            worst = gap
+        self._gaps[kind] = number + 1, worst
 
     def _add_round(self, row: Round) -> None:
         one = self._rounds.setdefault(row.cause, _Rounds())

@@ -7,6 +7,7 @@ gaps, the last event of each member.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby, islice, starmap
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,11 +21,12 @@ from groupstorm.pipeline.results import TABLES, EngineResult, Key, Request, Tabl
 from groupstorm.pipeline.summaries import SUMMED_UP, Summary
 from groupstorm.pipeline.table_files import TableFiles
 from groupstorm.problems import InputError
-from groupstorm.trace.reader import Row, read_entries
-from groupstorm.trace.rows import TraceEntry
+from groupstorm.trace.reader import Row, read_typed
+from groupstorm.trace.rows import TraceEntry, TypedRow, typed_row
 
 #: Rows of the trace after which the rows of tables that are complete go on.
 _ROWS_PER_BATCH = 4096
+_GROUP = itemgetter(1)
 
 
 class Part(NamedTuple):
@@ -66,9 +68,10 @@ def _analyze(request: Request, part: Part, files: TableFiles) -> EngineResult:
             summaries.setdefault(group, Summary()).add(rows)
             files.add(table, {"run": run, "group": group}, rows)
 
-    for number, (row, entry) in enumerate(read_entries(part.trace), start=1):
-        fold.add(row, entry)
-        if number % _ROWS_PER_BATCH == 0:
+    trace = read_typed(part.trace)
+    while rows := [*islice(trace, _ROWS_PER_BATCH)]:
+        fold.add_all(rows)
+        if len(rows) == _ROWS_PER_BATCH:
             hand_on()
     if not fold.groups:
         raise InputError(f"{part.trace}: the trace has no rows")
@@ -119,17 +122,21 @@ class TraceFold:
         """All groups of the trace so far, in the order of their names."""
         return sorted(self._folds)
 
-    def add(self, row: Row, entry: TraceEntry | None) -> None:
-        """Take the next row; ``entry`` is its typed event, None if the event is not known."""
-        group, now_us = row["group"], row["time_us"]
-        self._now_us = now_us
-        if group not in self._folds:
-            included = self._includes(group)
-            self._folds[group] = GroupFold(self._window, self._tables) if included else None
-        fold = self._folds[group]
-        if fold is not None and self._window.holds(now_us):
-            self._in_window.add(group)
-            fold.add(row, entry)
+    def add_all(self, rows: Iterable[TypedRow]) -> None:
+        """Take the next rows."""
+        to_us = self._window.to_us
+        for group, together in groupby(rows, _GROUP):
+            if group not in self._folds:
+                included = self._includes(group)
+                self._folds[group] = GroupFold(self._window, self._tables) if included else None
+            of_group = [*together]
+            self._now_us = of_group[-1][2]
+            if to_us is not None:
+                of_group = [row for row in of_group if row[2] <= to_us]
+            fold = self._folds[group]
+            if fold is not None and of_group:
+                self._in_window.add(group)
+                fold.add_all(of_group)
 
     def take(self) -> Iterator[tuple[str, str, list[TableRow]]]:
         """The rows that are complete since the last call, by group and table."""
@@ -166,6 +173,7 @@ def read_groups(
 ) -> TraceContent:
     """Read the rows of one trace once, and keep its tables. ``wanted``: the groups that count; none: all."""
     fold = TraceFold(lambda group: not wanted or group in wanted, window)
-    for row, entry in entries:
-        fold.add(row, entry)
+    rows = starmap(typed_row, entries)
+    while some := [*islice(rows, _ROWS_PER_BATCH)]:
+        fold.add_all(some)
     return TraceContent(fold.groups, fold.finish(), fold.tables())

@@ -35,6 +35,10 @@ class TracedEvent(Protocol):
 #: One event of a trace: when it happened (microseconds since the trace began), who saw it, and the event.
 TraceEntry = tuple[int, Source, TracedEvent]
 
+#: A row of a trace: its number, its group, its time; its event, and the same with None wherever the row has
+#: no value. No events: this version does not know the row's.
+TypedRow = tuple[int, str, int, TraceEntry | None, TracedEvent | None]
+
 
 class TraceSink(Protocol):
     """Whatever takes the events of a run as they happen, in order."""
@@ -95,7 +99,7 @@ def as_mapping(seq: int, time_us: int, source: Source, event: TracedEvent) -> di
     return {name: value for name, value in zip(known.columns, values, strict=True) if value is not None}
 
 
-_SOURCES = {source.value: source for source in Source}
+SOURCES = {source.value: source for source in Source}
 _INT64 = range(-(2**63), 2**63)
 
 
@@ -147,7 +151,7 @@ def event_types() -> Mapping[str, type]:
     return {event_name(kind): kind for union in unions for kind in get_args(union)}
 
 
-class _Reading(NamedTuple):
+class Reading(NamedTuple):
     """The way from a row's columns to the fields of an event: the ``columns``, and the places of those that
     are lists, each with whether it may be null, and of those that have to have a value."""
 
@@ -158,18 +162,19 @@ class _Reading(NamedTuple):
 
 
 @cache
-def _readings() -> Mapping[str, _Reading]:
+def readings() -> Mapping[str, Reading]:
+    """The readings of all event types by their names in a trace."""
     return {name: _reading(kind) for name, kind in event_types().items()}
 
 
-def _reading(kind: type) -> _Reading:
+def _reading(kind: type) -> Reading:
     hints = get_type_hints(kind)
     fields = [
         (at, _COLUMN_TYPES[name].is_list, NoneType in get_args(hints[name])) for at, name in enumerate(hints)
     ]
     lists = tuple((at, optional) for at, is_list, optional in fields if is_list)
     required = tuple(at for at, is_list, optional in fields if not is_list and not optional)
-    return _Reading(kind, tuple(hints), lists, required)
+    return Reading(kind, tuple(hints), lists, required)
 
 
 def read_row(
@@ -185,17 +190,17 @@ def read_row(
     """
     if not typed:
         _check_types(row)
-    seq, time_us, source = row.get("seq"), row.get("time_us"), _SOURCES.get(row.get("source") or "")
+    seq, time_us, source = row.get("seq"), row.get("time_us"), SOURCES.get(row.get("source") or "")
     if time_us is None or time_us < not_before_us:
         raise _mismatch(row, "time_us", f"a whole number of at least {not_before_us}")
     if seq is None or seq < first_seq:
         raise _mismatch(row, "seq", f"a whole number of at least {first_seq}")
     if source is None:
-        raise _mismatch(row, "source", f"one of {', '.join(_SOURCES)}")
+        raise _mismatch(row, "source", f"one of {', '.join(SOURCES)}")
     for column in ("event", "group"):
         if row.get(column) is None:
             raise _mismatch(row, column, "a text")
-    reading = _readings().get(row["event"])
+    reading = readings().get(row["event"])
     if reading is None:
         return None
     imported = row.get("provenance") is not None
@@ -210,7 +215,16 @@ def read_row(
     return time_us, source, event
 
 
-def _event(row: Mapping[str, Any], reading: _Reading, imported: bool) -> TracedEvent:
+def typed_row(row: Mapping[str, Any], entry: TraceEntry | None) -> TypedRow:
+    """A row with what `read_row` has returned for it."""
+    told: Any = None
+    if entry is not None:
+        reading = readings()[row["event"]]
+        told = reading.kind(*map(row.get, reading.columns))
+    return row["seq"], row["group"], row["time_us"], entry, told
+
+
+def _event(row: Mapping[str, Any], reading: Reading, imported: bool) -> TracedEvent:
     values = [*map(row.get, reading.columns)]
     for at, optional in reading.lists:
         value = values[at]

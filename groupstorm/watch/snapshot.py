@@ -118,7 +118,7 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
     RecordSums: {"_covered": dict[str, _Covered], "_before": dict[str, _Covered]},
     LagCurve: {
         "_frontiers": dict[str, Frontier], "_changing": list[Frontier], "_oldest_before": dict[str, int],
-        "_bends": dict[int, int], "_bend_times": list[int], "_peak": _Time, "_marked_us": _Time,
+        "_bends": list[tuple[int, int, list[Frontier]]], "_peak": _Time, "_marked_us": _Time,
     },
 }  # fmt: skip
 #: The fields of plain classes, and of dataclasses and named tuples that mypyc compiles, which keeps no
@@ -143,8 +143,8 @@ FIELDS: Final[Mapping[type, Mapping[str, Any]]] = {
     Frontier: {
         "created_us": int, "furthest": int, "begun": int, "known_from": int, "logs": list[Line],
         "log_base": int, "log_rate": int, "owners": list[Line], "slope": int,
-        "bends": tuple[tuple[int, int], ...], "changing": bool, "keeps_up": bool, "seen_us": int,
-        "oldest_us": int,
+        "bends": tuple[tuple[int, int], ...], "keeps_up": bool, "changing": bool, "since_us": int,
+        "begin_lag": int, "pace": _Time, "turn": int, "seen_us": int, "oldest_us": int,
     },
 }  # fmt: skip
 #: Attributes that hold methods of the parts: a new part has its own.

@@ -102,6 +102,8 @@ def test_the_usual_cases_go_on_as_the_crossings_of_their_lines_say() -> None:
             distances: tuple[tuple[int, int], ...] = ((end - furthest * NANO, log_rate * NANO),)
             distances += tuple((end - (12 - ahead) * NANO, (log_rate - rate) * NANO) for _ in owners)
             lag, (slope, bends) = frontier.go_on(5), course(distances, 5)
+            if frontier.slope < 0 and not frontier.bends:
+                frontier.foresee()
             assert lag == max(0, min(distances)[0])
             goes_on = (0, ()) if frontier.keeps_up else (frontier.slope, frontier.bends)
             assert goes_on == (slope, bends)

@@ -17,7 +17,8 @@ from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.events.scenario import PartitionsDeleted
 from groupstorm.trace.parquet import arrow_schema
-from groupstorm.trace.reader import check_version, read_entries, read_rows
+from groupstorm.trace.reader import check_version, read_entries, read_rows, read_typed
+from groupstorm.trace.rows import typed_row
 from groupstorm.trace.schema import VERSION_KEY, Source
 from groupstorm.trace.writer import open_writer
 from tests.figures.synthetic import trace as synthetic_trace
@@ -193,3 +194,62 @@ def test_rows_keep_their_sources(tmp_path: Path) -> None:
     writer.close()
     assert [entry for _, entry in read_entries(tmp_path)] == rows
     assert {source for _, source, _ in rows} == set(Source)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_columns_make_the_same_events_as_rows(tmp_path: Path, version: int) -> None:
+    """With an optional list that is null and an event that is not known, and in an import with gaps."""
+    pyarrow = pytest.importorskip("pyarrow", reason="needs groupstorm[parquet]")
+    from pyarrow import parquet
+
+    writer = open_writer(tmp_path, "trace", "jsonl")
+    for row in synthetic_trace(1):
+        writer.add(*row)
+    writer.close()
+    rows = [dict(row) for row in read_rows(tmp_path)]
+    sync = rows[-1] | {"event": "sync_answered", "member": "m", "member_id": "m-1"}
+    added: list[dict[str, Any]] = [{}, {"generation": 1, "partitions": ["t-0"]}, {"event": "new"}]
+    if version > 1:
+        added.append({"provenance": "observed", "event": "partitions_revoked", "cause": "close"})
+    for more in added:
+        rows.append(sync | {"seq": rows[-1]["seq"] + 1} | more)
+    file = tmp_path / "trace.parquet"
+    parquet.write_table(pyarrow.Table.from_pylist(rows, arrow_schema(version)), file)
+    expected = [typed_row(row, entry) for row, entry in read_entries(file)]
+    found = [*read_typed(file)]
+    assert [row[:4] for row in found] == [row[:4] for row in expected]
+    assert [type(row[4]) for row in found] == [type(row[4]) for row in expected]
+    assert found[-1][4] == expected[-1][4]
+
+
+@pytest.mark.parametrize(
+    ("bad", "expected"),
+    [
+        ({"time_us": 2}, "row 2 .*time_us: 2: expected a whole number of at least 3"),
+        ({"seq": 1}, "row 1 .*seq: 1: expected"),
+        ({"source": "nobody"}, "source: 'nobody'"),
+        ({"cause": None}, "cause: None: expected a text"),
+        ({"event": "new", "group": None}, "group: None: expected a text"),
+        (
+            {
+                "event": "partitions_resumed",
+                "member": "m",
+                "member_id": "i",
+                "partitions": [],
+                "positions": [1],
+            },
+            "positions: .1.: expected one for each",
+        ),
+    ],
+)
+def test_a_row_of_columns_that_does_not_fit_is_named(
+    tmp_path: Path, bad: dict[str, Any], expected: str
+) -> None:
+    pyarrow = pytest.importorskip("pyarrow", reason="needs groupstorm[parquet]")
+    from pyarrow import parquet
+
+    step = NEXT | {"event": "step_taken", "cause": "start", "detail": ""}
+    file = tmp_path / "trace.parquet"
+    parquet.write_table(pyarrow.Table.from_pylist([ROW, step, step | {"seq": 2} | bad], arrow_schema()), file)
+    with pytest.raises(InputError, match=f"row 3: not a row of a trace: .*{expected}"):
+        list(read_typed(file))
