@@ -16,7 +16,7 @@ from groupstorm.history.group_sums import GroupSums
 from groupstorm.history.records import NANO
 from groupstorm.history.shares import NO_SHARES, ShareTotals
 from groupstorm.history.tasks import NO_TASKS, TaskTotals
-from groupstorm.history.unknown import ABSENCES, DEATHS, NEEDED_BY, OWNERSHIP, REBALANCES, STABILITY
+from groupstorm.history.unknown import ABSENCES, DEATHS, NEEDED_BY, OWNERSHIP, REBALANCES, STABILITY, TOPICS
 
 #: Microseconds in a second.
 MICRO = 1_000_000
@@ -58,7 +58,7 @@ class Totals:
     @property
     def unowned_is_least(self) -> bool:
         """Whether times without an owner are lower bounds."""
-        return not self.sums.has_member_rows or DEATHS in self.sums.unknown.sentences
+        return not self.sums.has_member_rows or not {DEATHS, TOPICS}.isdisjoint(self.sums.unknown.sentences)
 
     def figures(self) -> Figures:
         """Divide, round, and make the answer."""

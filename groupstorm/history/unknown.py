@@ -20,6 +20,9 @@ ABSENCES: Final = "absences"
 DEATHS: Final = "deaths"
 """The times at which processes died: their partitions had no owner for longer than is counted, and perhaps no
 two owners."""
+TOPICS: Final = "topics"
+"""Whether a topic still needs an owner that no assignment has any more: times without an owner are at least
+these."""
 REBALANCES: Final = "rebalances"
 """The generations between two descriptions of a group: there were at least as many as are counted."""
 LOG: Final = "log"
@@ -62,6 +65,7 @@ NEEDED_BY: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     ABSENCES: _TIMES_WITHOUT_AN_OWNER,
     DEATHS: ("dual_owner_seconds",),
+    TOPICS: (),
     REBALANCES: ("rounds_per_change", "rebalance_latency_avg_ms", "rebalance_latency_max_ms"),
     SUBSCRIPTIONS: _BALANCE,
     STABILITY: ("moves", *_BALANCE),

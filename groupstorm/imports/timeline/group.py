@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import Any, ClassVar, Final, NamedTuple
 
+from groupstorm.history.unknown import TOPICS
 from groupstorm.imports.provenance import Rows, Why
 from groupstorm.imports.source import Observation
 from groupstorm.imports.timeline.members import STARTED, Comings, Membership, ReturningMembers
 from groupstorm.imports.timeline.rounds import Round, round_rows
+from groupstorm.imports.timeline.topics import LostTopics
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
 from groupstorm.trace.events.group_states import Cause
@@ -70,6 +72,7 @@ class GroupRecord:
     members: Membership = field(default_factory=Membership)
     returning: ReturningMembers = field(init=False)
     comings: Comings = field(init=False)
+    topics: LostTopics = field(default_factory=LostTopics)
     first_us: int | None = None
     last: Observation | None = None
     first_order: int = 0
@@ -252,6 +255,8 @@ class GroupRecord:
         self.returning.finish()
         self._close_all()
         self.comings.tell(self.rows)
+        if unknown := self.topics.finish(self.name, self.rows):
+            self.missing[TOPICS] = 1, unknown
         if self.is_only_described and self.descriptions > 1 and self.last is not None:
             sentence = f"{_BETWEEN_DESCRIPTIONS}: {ADD_GENERATIONS}"
             self.missing["rebalances"] = 1, sentence
@@ -324,6 +329,7 @@ class GroupRecord:
             self.missing["ownership"] = 1, NO_PARTITIONS
         elif one.is_known:
             self.rounds_known += 1
+            self.topics.assigned(one.plan, one.protocol, line, order)
             event = imported.OwnershipKnown(self.name, generation)
             self.rows.add(line.time_us, order, Source.WORLD, event, Why([line]), -4)
         else:

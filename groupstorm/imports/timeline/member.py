@@ -149,6 +149,7 @@ class Member:
     def _own(self, line: Observation, added: list[str], rule: str = "") -> None:
         self._losing = UNKNOWN
         self._owned.update(dict.fromkeys(added))
+        self._group.topics.taken(added)
         generation = self._generation
         event = member_events.PartitionsAssigned(*self._who(), -1, tuple(added), (), member_events.UNKNOWN)
         known = event._replace(generation=generation, positions=None, duration_us=None)  # type: ignore[arg-type]
@@ -175,16 +176,18 @@ class Member:
         if not partitions and not self._member_id:
             return  # some clients log it before they join for the first time
         cause, rule = revocation_cause(line, then, self._updated or self._group.is_modern)
-        event = self._drop(partitions, cause)
+        event = self._drop(line, order, partitions, cause)
         self._group.rows.add(line.time_us, order, Source.MEMBER, event, Why([line], rule))
 
     def _give_up(self, line: Observation, partitions: Sequence[str], cause: str, rule: str = "") -> None:
         """The line says that it owns these no more, if it names any."""
         if partitions:
-            self._emit(line, self._drop(partitions, cause), Why([line], rule))
+            self._emit(line, self._drop(line, self._group.order, partitions, cause), Why([line], rule))
 
     def _drop(
         self,
+        line: Observation,
+        order: int,
         partitions: Sequence[str],
         cause: str,
         kind: type[member_events.PartitionsRevoked | member_events.PartitionsLost] = (
@@ -193,12 +196,14 @@ class Member:
     ) -> Any:
         """It owns these no more: the event, with null for each value that no log has."""
         event = kind(*self._who(), -1, tuple(partitions), (), (), -1, cause)
+        self._group.topics.given_up(partitions, line, order)
         for name in partitions:
             self._owned.pop(name, None)
         return event._replace(generation=self._generation, positions=None, committed=None, duration_us=None)  # type: ignore[arg-type]
 
     def _lose(self, line: Observation, partitions: Sequence[str]) -> None:
-        self._emit(line, self._drop(partitions, self._losing, member_events.PartitionsLost))
+        event = self._drop(line, self._group.order, partitions, self._losing, member_events.PartitionsLost)
+        self._emit(line, event)
 
     def _close(self, line: Observation) -> None:
         self._has_left = True
