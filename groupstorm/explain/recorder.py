@@ -149,12 +149,20 @@ class Recorder:
     def _rebalance_of(self, gap: ClosedGap) -> Rebalance | None:
         if self._epochs.is_counting:
             return self._epochs.rebalance_of(gap)
+        found: list[Rebalance] = []
         for rebalance in reversed(self._history.rebalances):
             ended_us = rebalance.ended_us
-            if rebalance.begun_us <= gap.to_us and (ended_us is None or ended_us >= gap.from_us):
-                return rebalance
             if ended_us is not None and ended_us < gap.from_us:
                 break
+            if rebalance.begun_us <= gap.to_us:
+                found.append(rebalance)
+                if gap.new_owner is not None:
+                    return rebalance
+        # nobody ended it: it belongs to the rebalance in which it began, or that its owner began
+        for one in reversed(found):
+            is_open = one.begun_us <= gap.from_us or one.ended_us is None
+            if is_open or gap.old_owner in (one.culprit, *(change.member for change in one.changes)):
+                return one
         return None
 
     def _absence_of(self, gap: ClosedGap) -> Absence:
