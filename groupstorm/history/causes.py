@@ -65,7 +65,8 @@ class Origins:
         self._stopping: set[str] = set()
         #: Member -> the cause by which its last process ended.
         self._ended: dict[str, Origin] = {}
-        self._ids: dict[str, set[str]] = {}
+        #: Member -> its ids, in the order in which it got them.
+        self._ids: dict[str, dict[str, None]] = {}
         #: Member ids whose processes have ended, and how: the coordinator may learn of it later.
         self._ended_ids: dict[str, Origin] = {}
 
@@ -106,11 +107,11 @@ class Origins:
 
     def member_added(self, _now_us: int, event: events.MemberAdded) -> None:
         """A process that takes the place of one that ended belongs to that end."""
-        self._ids.setdefault(event.member, set()).add(event.member_id)
+        self._ids.setdefault(event.member, {})[event.member_id] = None
         self.origin = self._ended.pop(event.member, self.origin)
 
     def member_replaced(self, _now_us: int, event: events.MemberReplaced) -> None:
-        self._ids.setdefault(event.member, set()).add(event.member_id)
+        self._ids.setdefault(event.member, {})[event.member_id] = None
 
     def member_removed(self, now_us: int, event: events.MemberRemoved) -> None:
         if event.cause not in _OF_MEMBERS:
@@ -132,9 +133,10 @@ class Origins:
         now_us: int,
         event: member_events.MemberCrashed | member_events.MemberFailed | member_events.PartitionsLost,
     ) -> Origin:
-        if event.member_id in self._ended_ids:
-            return self._ended_ids[event.member_id]
-        return self._break_off(event.member, event.member_id, now_us)
+        member_id = event.member_id or next(reversed(self._ids.get(event.member, {})), "")
+        if member_id in self._ended_ids:
+            return self._ended_ids[member_id]
+        return self._break_off(event.member, member_id, now_us)
 
     def _break_off(self, member: str, member_id: str, now_us: int) -> Origin:
         if member in self._stopping:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
@@ -212,6 +214,21 @@ def test_a_zombie_breaks_off_once() -> None:
     trace.lose(40, "a", 3, "t-0", member_id="a-2")
     trace.end(41)
     assert costs(trace) == (0, 0, 2, 1 + 2 + 1, 0)
+
+
+@pytest.mark.parametrize("is_removed_first", [True, False])
+def test_a_member_that_has_reset_its_id_breaks_off_once(is_removed_first: bool) -> None:
+    """Fenced, it loses its partitions without an id; the next time it is its new id that breaks off."""
+    trace = two_members()
+    at_s = 15 if is_removed_first else 10
+    trace.lose(at_s, "a", -1, "t-0", member_id="")
+    trace.remove(25 - at_s, "a", cause="session-expired")
+    trace.rows.sort(key=lambda row: row[0])
+    trace.start(20, "a", member_id="a-2")
+    trace.round(22, 2, {"a": ("t-0",)})
+    trace.lose(30, "a", -1, "t-0", member_id="")
+    trace.end(31)
+    assert costs(trace)[2] == 2
 
 
 def test_crashes_of_one_instant_are_one() -> None:
