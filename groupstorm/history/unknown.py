@@ -26,7 +26,8 @@ these."""
 REBALANCES: Final = "rebalances"
 """The generations between two descriptions of a group: there were at least as many as are counted."""
 LOG: Final = "log"
-"""Missing from every imported trace: the durations of callbacks and the positions of owners in the log."""
+"""Missing from every imported trace: the durations of callbacks, the positions of owners in the log, and
+which members stop for one deployment."""
 
 _TIMES_WITHOUT_AN_OWNER: Final = (
     "settled_after_ms",
@@ -46,7 +47,7 @@ _BALANCE: Final = ("moves_lower_bound", "moves_wasted", "imbalance_max", "idle_m
 
 #: A fact that is not known -> the figures that need it.
 NEEDED_BY: Final[Mapping[str, tuple[str, ...]]] = {
-    LOG: ("paused_partition_seconds",),
+    LOG: ("paused_partition_seconds", "deploys", "cost_per_deploy_partition_seconds"),
     OWNERSHIP: (
         *_TIMES_WITHOUT_AN_OWNER,
         "paused_partition_seconds",
