@@ -108,8 +108,7 @@ class Recorder:
             handler(row)
         for change in self.members.changes(row):
             self._changed(change)
-        if self._round is not None and row["source"] != "world":
-            self._round.last = row
+        self._see_open(row)
         place = next(iter(row.get("evidence") or ()), self._place)
         history.lines += place != self._place and now_us >= history.from_us
         self._place = place
@@ -150,8 +149,10 @@ class Recorder:
         if self._epochs.is_counting:
             return self._epochs.rebalance_of(gap)
         found: list[Rebalance] = []
+        next_us = None
         for rebalance in reversed(self._history.rebalances):
-            ended_us = rebalance.ended_us
+            ended_us = next_us if rebalance.ended_us is None else rebalance.ended_us
+            next_us = rebalance.begun_us
             if ended_us is not None and ended_us < gap.from_us:
                 break
             if rebalance.begun_us <= gap.to_us:
@@ -290,10 +291,26 @@ class Recorder:
         self._history.begin_round(began, self._changes_at(row["time_us"]), continues)
         self._round = began
 
+    def _see_open(self, row: Row) -> None:
+        """A row after the join phase does not show its round open in an import: logs may lack the end."""
+        now = self._round
+        if now is None or row["source"] == "world":
+            return
+        if now.joined is None or now.joined is row or not self._history.is_imported:
+            now.last = row
+
+    def _is_lost(self, now: Round, row: Row) -> bool:
+        """Whether the logs seem to lack the end of the round: they say nothing of it for too long."""
+        known_us = int((now.joined or now.begun)["time_us"])
+        return self._history.is_imported and row["time_us"] - known_us > SECOND_ROUND_US
+
     def _continues(self, before: Rebalance, row: Row) -> bool:
         """Whether a round belongs to the rebalance before it."""
-        if self._round is not None:
-            return True  # the last round did not end
+        now = self._round
+        if now is not None:  # the last round did not end, or its end is not in the logs
+            is_lost = self._is_lost(now, row) and row["cause"] != Cause.SYNC_TIMEOUT
+            now.last = now.joined or now.begun if is_lost else now.last
+            return not is_lost
         if row["cause"] not in _SECOND_HALF or before.ended_us is None:
             return False
         joined = before.rounds[-1].joined
@@ -367,7 +384,8 @@ class Recorder:
             history.changes.append(change)
         history.is_empty = history.is_empty and change.kind is not ChangeKind.CAME
         self._epochs.changed(change)
-        if self._round is not None:
+        now = self._round
+        if now is not None and (now.joined is None or not self._is_lost(now, change.row)):
             history.rebalances[-1].changes.append(change)
 
     def _changes_at(self, now_us: int) -> list[Change]:

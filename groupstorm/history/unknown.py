@@ -25,6 +25,8 @@ TOPICS: Final = "topics"
 these."""
 REBALANCES: Final = "rebalances"
 """The generations between two descriptions of a group: there were at least as many as are counted."""
+GENERATIONS: Final = "generations"
+"""Lines about generations: there were at least as many as are counted."""
 LOG: Final = "log"
 """Missing from every imported trace: the durations of callbacks, the positions of owners in the log, and
 which members stop for one deployment."""
@@ -67,6 +69,7 @@ NEEDED_BY: Final[Mapping[str, tuple[str, ...]]] = {
     ABSENCES: _TIMES_WITHOUT_AN_OWNER,
     DEATHS: ("dual_owner_seconds",),
     TOPICS: (),
+    GENERATIONS: (),
     REBALANCES: ("rounds_per_change", "rebalance_latency_avg_ms", "rebalance_latency_max_ms"),
     SUBSCRIPTIONS: _BALANCE,
     STABILITY: ("moves", *_BALANCE),

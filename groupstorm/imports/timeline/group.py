@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from sys import intern
 from typing import Any, ClassVar, Final, NamedTuple
 
-from groupstorm.history.unknown import TOPICS
+from groupstorm.history.unknown import GENERATIONS, TOPICS
 from groupstorm.imports.provenance import Rows, Why
 from groupstorm.imports.source import Observation
 from groupstorm.imports.timeline.members import STARTED, Comings, Membership, ReturningMembers
@@ -16,7 +16,7 @@ from groupstorm.imports.timeline.rounds import Round, round_rows
 from groupstorm.imports.timeline.topics import LostTopics
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
-from groupstorm.trace.events.group_states import Cause
+from groupstorm.trace.events.group_states import Cause, GroupState
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
 
@@ -212,6 +212,18 @@ class GroupRecord:
         self._close_all()
         self.generation = None
 
+    def begins(self, generation: int, cause: str, member_id: str | None) -> events.GroupStateChanged:
+        """The round of ``generation`` begins: the event."""
+        return events.GroupStateChanged(
+            self.name, self.state, GroupState.PREPARING_REBALANCE, generation - 1, cause, member_id,
+            self.protocol, self.leader, self.members.count,
+        )  # fmt: skip
+
+    def began_unsaid(self, line: Observation, generation: int, rule: str, earliest_us: int | None) -> None:
+        """The round of ``generation`` has begun before ``line``, and no line says when."""
+        why = Why([line], rule, earliest_us, line.time_us, inferred=True)
+        self.emit(line, self.begins(generation, "unknown", None), why, step=-8)
+
     def round_completing(self, line: Observation, generation: int, cause: str, rule: str) -> None:
         """The join phase of ``generation`` has ended."""
         one = self.round(generation, line)
@@ -232,7 +244,12 @@ class GroupRecord:
             f"between generation {last} and generation {now} lines are missing: add the logs in between, or "
             "the log of the broker that was the coordinator then"
         )
-        self.is_missing(line, "generations", now, sentence)
+        self.is_missing(line, GENERATIONS, now, sentence)
+
+    def is_assigned(self, generation: int) -> bool:
+        """Whether a member says that it has the assignment of a generation."""
+        one = self._rounds.get(generation)
+        return one is not None and bool(one.synced or one.told)
 
     def is_missing(
         self,

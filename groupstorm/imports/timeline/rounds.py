@@ -227,9 +227,10 @@ def _stable(group: str, one: Round) -> list[RoundRow]:
     synced = min(has_it, key=lambda seen: seen.time_us, default=None)
     if one.assigned is not None:
         line, why = one.assigned, Why([one.assigned])
-    elif synced is not None and one.stabilized is None:
+    elif synced is not None:
         line = synced
-        before = one.finished or min(one.joined.values(), key=lambda seen: seen.time_us, default=None)
+        joined = min(one.joined.values(), key=lambda seen: seen.time_us, default=None)
+        before = one.finished or one.stabilized or joined
         earliest = None if before is None else before.time_us
         why = Why([line], ROUND_OF_CLIENTS, earliest, line.time_us, inferred=True)
     else:
