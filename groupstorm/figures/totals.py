@@ -20,6 +20,7 @@ from groupstorm.history.unknown import (
     ABSENCES,
     DEATHS,
     GENERATIONS,
+    LOG,
     NEEDED_BY,
     OWNERSHIP,
     REBALANCES,
@@ -82,6 +83,7 @@ class Totals:
             STABILITY in unknown.sentences,
             GENERATIONS in unknown.sentences or REBALANCES in unknown.sentences,
             sum(to_us - from_us for from_us, to_us in self.without_members) / MICRO,
+            LOG in unknown.sentences,
         )
         return replace(figures, answer=sentence)
 
