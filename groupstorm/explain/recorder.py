@@ -355,6 +355,9 @@ class Recorder:
         """Some clients have a row for each partition: those of one instant are one assignment."""
         self._history.uncommitted.taken(row)
         member, now_us = self.members.name(row), row["time_us"]
+        _, start = self._history.subscriptions.get(member, ((), {}))
+        if start.get("instance") and now_us - start["time_us"] <= SECOND_ROUND_US and self._round is None:
+            return  # a static member that comes back has what it had
         is_new = now_us - self._given_us.get(member, -LOGGED_BEFORE_US) >= LOGGED_BEFORE_US
         if is_new and now_us >= self._history.from_us:
             self._history.assignments[member] += 1

@@ -68,7 +68,7 @@ def test_a_topic_that_its_members_give_up_is_gone_from_then_on(tmp_path: Path) -
     assert imported(tmp_path, text) == [(59.9, ("old",))]
     found = figures(tmp_path)["g"]
     assert found.unowned_partition_seconds == pytest.approx(5.6)  # t-0 and t-1, twice 1.4 s
-    assert "at least" not in found.answer
+    assert "un-owned for 5.6 s in all" in found.answer
 
 
 def test_a_topic_that_is_back_later_had_no_owner(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from groupstorm.imports.provenance import Why
 from groupstorm.imports.source import Observation
 from groupstorm.imports.timeline.ends import Deaths
 from groupstorm.imports.timeline.group import GroupRecord
-from groupstorm.imports.timeline.reasons import STARTS, UNKNOWN, revocation_cause
+from groupstorm.imports.timeline.reasons import STARTS, TOLD, UNKNOWN, revocation_cause
 from groupstorm.imports.timeline.rounds import Round
 from groupstorm.trace.events import imported
 from groupstorm.trace.events import member as member_events
@@ -35,6 +35,10 @@ class Member:
         #: The first line since the last generation by which it joins again, and the last one.
         self._asked: Observation | None = None
         self._asked_last: Observation | None = None
+        #: The first of them that shows that a round has begun: it sends a JoinGroup, or was told to.
+        self._begun: Observation | None = None
+        #: Why it joins again, if that is the first line.
+        self._reason = UNKNOWN
         #: It has left because it did not poll, and has not joined since.
         self._is_away = False
         self._given: list[str] | None = None
@@ -97,7 +101,7 @@ class Member:
         if self._member_id:
             self._former_ids.add(self._member_id)
         self._member_id, self._generation, self._given = "", None, None
-        self._losing, self._asked, self._updated = UNKNOWN, None, False
+        self._losing, self._asked, self._begun, self._updated = UNKNOWN, None, None, False
         self._is_new, self._has_left, self._is_told_to_close = True, False, False
 
     def removed_id(self, member_id: str, line: Observation, cause: str) -> None:
@@ -135,7 +139,10 @@ class Member:
     # -- what it owns ----------------------------------------------------------------------------
 
     def _ask(self, line: Observation, cause: str) -> None:
+        self._reason = cause if self._asked is None else self._reason
         self._asked, self._asked_last = self._asked or line, line
+        if cause == TOLD:
+            self._begun = self._begun or line
         group, client, generation = self._group.name, self._client, self._generation_or_none()
         event = member_events.RejoinRequested(group, client, self._member_id, generation, cause)
         rule = "cause: the line's reason is not one that is known" if cause == UNKNOWN else ""
