@@ -1,4 +1,4 @@
-"""Rounds of which the broker's log lacks a line: they end and begin all the same."""
+"""Lines that the broker's log lacks: rounds end and begin all the same. Lines that it has twice."""
 
 from __future__ import annotations
 
@@ -83,3 +83,18 @@ def test_a_round_of_which_nothing_says_when_it_began_lasted_at_least(tmp_path: P
     begun = rows(tmp_path, "group_state_changed")[3]
     assert (begun["cause"], begun["time_us"]) == ("unknown", 420_000_000)
     assert (begun["earliest_us"], begun["latest_us"]) == (3_000_000, 420_000_000)
+
+
+@pytest.mark.parametrize(
+    "logs",
+    [
+        {"server.log": "".join(line * 2 for line in LINES)},
+        {"server.log.1": "".join(LINES[:5]), "server.log": "".join(LINES[3:])},
+    ],
+    ids=["doubled", "overlapping"],
+)
+def test_lines_that_stand_twice_count_once(tmp_path: Path, logs: dict[str, str]) -> None:
+    import_texts(tmp_path, {"server.log": "".join(LINES)})
+    once = [(row["time_us"], row["event"]) for row in rows(tmp_path)]
+    import_texts(tmp_path, logs)
+    assert [(row["time_us"], row["event"]) for row in rows(tmp_path)] == once
