@@ -25,6 +25,8 @@ TOPICS: Final = "topics"
 these."""
 REBALANCES: Final = "rebalances"
 """The generations between two descriptions of a group: there were at least as many as are counted."""
+NAMES: Final = "names"
+"""The names of processes, so that what one of them subscribes to is not known: several have one client id."""
 GENERATIONS: Final = "generations"
 """Lines about generations: there were at least as many as are counted."""
 LOG: Final = "log"
@@ -70,6 +72,7 @@ NEEDED_BY: Final[Mapping[str, tuple[str, ...]]] = {
     DEATHS: ("dual_owner_seconds",),
     TOPICS: (),
     GENERATIONS: (),
+    NAMES: _BALANCE,
     REBALANCES: ("rounds_per_change", "rebalance_latency_avg_ms", "rebalance_latency_max_ms"),
     SUBSCRIPTIONS: _BALANCE,
     STABILITY: ("moves", *_BALANCE),

@@ -183,6 +183,10 @@ class ClassicRounds(GroupPart):
         if "count" in line.fields:
             group.members.count = line.fields["count"]
             self._join_pending(line)
+            members = group.members
+            if members.count == len(members.members):  # each has joined this generation
+                named = {one: members.name(one, instance) for one, instance in members.members.items()}
+                group.see_shared(named, line)
         cause, rule = Cause.ALL_JOINED, _ALL_JOINED
         if self._dropped:
             cause, rule = Cause.REBALANCE_TIMEOUT, _NOT_REJOINED

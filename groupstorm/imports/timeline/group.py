@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from sys import intern
 from typing import Any, ClassVar, Final, NamedTuple
 
-from groupstorm.history.unknown import GENERATIONS, TOPICS
+from groupstorm.history.unknown import GENERATIONS, NAMES, TOPICS
 from groupstorm.imports.provenance import Rows, Why
 from groupstorm.imports.source import Observation
 from groupstorm.imports.timeline.members import STARTED, Comings, Membership, ReturningMembers
@@ -91,6 +92,8 @@ class GroupRecord:
     is_streams: bool = False
     #: Its members are workers of Kafka Connect.
     is_connect: bool = False
+    #: Client ids that several members had in one generation.
+    shared: set[str] = field(default_factory=set)
     #: What is missing: cause -> how often, and the first sentence.
     missing: dict[str, tuple[int, str]] = field(default_factory=dict)
     #: How often the group was described, and whether a description had the owners of all partitions.
@@ -231,6 +234,18 @@ class GroupRecord:
         one.count = line.fields.get("count")
         one.named = tuple(self.members.members)
 
+    def see_shared(self, names: Mapping[str, str], line: Observation) -> None:
+        """Members are in one generation. ``names``: their client ids by member id."""
+        for name, count in Counter(names.values()).items():
+            if count > 1 and name not in self.shared:
+                self.shared.add(name)
+                sentence = (
+                    f"which processes follow each other: several members have the client id {name} at once, "
+                    "so they go by their member ids, of which each process has a new one: give each pod a "
+                    "client.id of its own"
+                )
+                self.is_missing(line, NAMES, None, sentence)
+
     def round_stable(self, line: Observation, generation: int, leader: str | None) -> None:
         one = self.round(generation, line)
         one.assigned, one.leader = line, leader or one.leader
@@ -329,6 +344,8 @@ class GroupRecord:
         if not set(ids) <= set(one.joined) or (one.count or 0) > len(one.joined):
             self._members_tell_all = False
         self._see_unnamed(one, len(ids))
+        if one.finished is not None:
+            self.see_shared({member_id: names[member_id] for member_id in one.planned}, one.finished)
         self._add_unsaid(one)
         if not self.has_coordinator and not self.is_connect:
             self.comings.round(one, names)

@@ -171,7 +171,9 @@ class Member:
     def _replace_former(self, one: Round) -> None:
         """A static member that comes back in the same generation has the place of its former process."""
         for member_id in [*one.told]:
-            if one.clients[member_id] == self._client and member_id != self._id():
+            is_there = {member_id, self._id()}
+            is_former = one.clients[member_id] == self._client and member_id != self._id()
+            if is_former and self._client not in self._group.shared and not is_there <= {*one.planned}:
                 del one.told[member_id]
 
     def _settle_revocation(self, then: Observation | None) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -89,6 +89,11 @@ class Round:
             planned: Mapping[str, list[str]] = self.finished.fields["assignments"]
             return {member: tuple(partitions) for member, partitions in planned.items()}
         return {member: partitions for member, (_, partitions) in self.told.items()}
+
+    @property
+    def planned(self) -> Collection[str]:
+        """The members that the leader's log names: all were there at once."""
+        return () if self.finished is None else self.finished.fields["assignments"].keys()
 
     @property
     def size(self) -> int | None:
