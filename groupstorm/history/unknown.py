@@ -21,8 +21,8 @@ DEATHS: Final = "deaths"
 """The times at which processes died: their partitions had no owner for longer than is counted, and perhaps no
 two owners."""
 TOPICS: Final = "topics"
-"""Whether a topic still needs an owner that no assignment has any more: times without an owner are at least
-these."""
+"""Whether a topic still needs an owner that no assignment has any more, or since when a new one has needed
+one: times without an owner are at least these."""
 REBALANCES: Final = "rebalances"
 """The generations between two descriptions of a group: there were at least as many as are counted."""
 NAMES: Final = "names"

@@ -78,6 +78,14 @@ def test_a_topic_that_is_back_later_had_no_owner(tmp_path: Path) -> None:
     assert figures(tmp_path)["g"].unowned_max_seconds == pytest.approx(41.4)
 
 
+def test_since_when_new_partitions_wait_is_not_known(tmp_path: Path) -> None:
+    text = START + gives_up(60, PLAN) + round_at(61, 2, {**PLAN, "b": "old-1, t-1, new-0, new-1"})
+    assert imported(tmp_path, text + takes(61.4, PLAN | {"b": "old-1, t-1, new-0, new-1"})) == []
+    (missing,) = [row for row in rows(tmp_path, "evidence_missing") if row["cause"] == "topics"]
+    assert missing["detail"].startswith("for how long new-0 and 1 more waited for the first owner")
+    assert "at least" in figures(tmp_path)["g"].answer
+
+
 def test_what_a_cooperative_member_has_to_give_up_first_is_not_gone(tmp_path: Path) -> None:
     """The log ends before the second round, which gives it to another member."""
     protocol = "cooperative-sticky"

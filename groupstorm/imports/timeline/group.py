@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from sys import intern
 from typing import Any, ClassVar, Final, NamedTuple
@@ -234,6 +234,19 @@ class GroupRecord:
         one.count = line.fields.get("count")
         one.named = tuple(self.members.members)
 
+    def assigned(
+        self, plan: Mapping[str, Sequence[str]], protocol: str | None, line: Observation, order: int
+    ) -> None:
+        """A complete assignment is known. ``plan``: member id -> partitions."""
+        new = self.topics.assigned(plan, protocol, line, order)
+        if new:
+            more = f" and {len(new) - 1} more" if new[1:] else ""
+            sentence = (
+                f"for how long {min(new)}{more} waited for the first owner (no line says since when they "
+                "exist), so times without an owner may be longer than is counted"
+            )
+            self.is_missing(line, TOPICS, None, sentence, order, step=-4)
+
     def see_shared(self, names: Mapping[str, str], line: Observation) -> None:
         """Members are in one generation. ``names``: their client ids by member id."""
         for name, count in Counter(names.values()).items():
@@ -288,7 +301,7 @@ class GroupRecord:
         self._close_all()
         self.comings.tell(self.rows)
         if unknown := self.topics.finish(self.name, self.rows):
-            self.missing[TOPICS] = 1, unknown
+            self.missing.setdefault(TOPICS, (1, unknown))
         if self.is_only_described and self.descriptions > 1 and self.last is not None:
             sentence = f"{_BETWEEN_DESCRIPTIONS}: {ADD_GENERATIONS}"
             self.missing["rebalances"] = 1, sentence
@@ -363,7 +376,7 @@ class GroupRecord:
             self.missing["ownership"] = 1, NO_PARTITIONS
         elif one.is_known:
             self.rounds_known += 1
-            self.topics.assigned(one.plan, one.protocol, line, order)
+            self.assigned(one.plan, one.protocol, line, order)
             event = imported.OwnershipKnown(self.name, generation)
             self.rows.add(line.time_us, order, Source.WORLD, event, Why([line]), -4)
         else:

@@ -277,7 +277,7 @@ class ModernGroup(GroupPart):
         self._was_stable = self._was_stable or state == STABLE
         if state == STABLE:
             plan = {member_id: told.partitions for member_id, told in self._told.items()}
-            group.topics.assigned(plan, None, line, group.order)
+            group.assigned(plan, None, line, group.order)
         if state == RECONCILING and self._first_target is None:
             self._first_target = line, group.order
         if group.state == state:

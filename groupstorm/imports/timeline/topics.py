@@ -29,7 +29,8 @@ class _Topic:
     handover, in which a cooperative member gives up what its successor gets later.
     """
 
-    partitions: dict[str, None] = field(default_factory=dict)
+    #: Its partitions, and whether a complete assignment has had each.
+    partitions: dict[str, bool] = field(default_factory=dict)
     owners: set[str] = field(default_factory=set)
     had_us: int = 0
     lack: tuple[Observation, int] | None = None
@@ -37,6 +38,10 @@ class _Topic:
     has_owner_there: bool = False
     #: The first line by which a member gave it up since a member has taken it.
     given_up: tuple[Observation, int] | None = None
+
+
+def _topic_of(partition: str) -> str:
+    return partition.rpartition("-")[0]
 
 
 class LostTopics:
@@ -56,12 +61,21 @@ class LostTopics:
 
     def assigned(
         self, plan: Mapping[str, Sequence[str]], protocol: str | None, line: Observation, order: int
-    ) -> None:
-        """``plan``: member id -> partitions, of every member of the group."""
+    ) -> list[str]:
+        """Return the partitions that are new: earlier assignments had none of them, if there was any.
+
+        ``plan``: member id -> partitions, of every member of the group.
+        """
         owners: dict[int, set[str]] = {}
+        new, is_first = [], not any(topic.owners for topic in self._topics.values())
         for member_id, partitions in plan.items():
             for topic in self._of(partitions):
                 owners.setdefault(id(topic), set()).add(member_id)
+            for partition in partitions:
+                known = self._topics[_topic_of(partition)].partitions
+                if not known[partition] and not is_first:
+                    new.append(partition)
+                known[partition] = True
         for topic in self._topics.values():
             if id(topic) in owners:
                 topic.owners, topic.had_us, topic.lack = owners[id(topic)], line.time_us, None
@@ -70,6 +84,7 @@ class LostTopics:
             else:
                 topic.lack, topic.is_sure = (line, order), not is_cooperative(protocol)
                 topic.has_owner_there = bool(owners) and not topic.owners.isdisjoint(plan)
+        return new
 
     def finish(self, group: str, rows: Rows) -> str:
         """No more lines come: the sentence on topics of which nobody knows whether they need an owner."""
@@ -100,7 +115,7 @@ class LostTopics:
         """The topics of these partitions, each once."""
         found: dict[str, _Topic] = {}
         for partition in partitions:
-            name = partition.rpartition("-")[0]
+            name = _topic_of(partition)
             topic = found[name] = self._topics.setdefault(name, _Topic())
-            topic.partitions[partition] = None
+            topic.partitions.setdefault(partition, False)
         return found.values()
