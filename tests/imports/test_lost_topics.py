@@ -86,6 +86,12 @@ def test_since_when_new_partitions_wait_is_not_known(tmp_path: Path) -> None:
     assert "at least" in figures(tmp_path)["g"].answer
 
 
+def test_a_topic_that_a_member_takes_later_is_not_gone(tmp_path: Path) -> None:
+    """No complete assignment says so: the leader's log ends before."""
+    text = START + gives_up(60, PLAN) + round_at(61, 2, WITHOUT) + takes(61.4, WITHOUT)
+    assert imported(tmp_path, text + takes(100, {"b": "old-1"})) == []
+
+
 def test_what_a_cooperative_member_has_to_give_up_first_is_not_gone(tmp_path: Path) -> None:
     """The log ends before the second round, which gives it to another member."""
     protocol = "cooperative-sticky"

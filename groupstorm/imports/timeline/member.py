@@ -156,7 +156,7 @@ class Member:
     def _own(self, line: Observation, added: list[str], rule: str = "") -> None:
         self._losing = UNKNOWN
         self._owned.update(dict.fromkeys(added))
-        self._group.topics.taken(added)
+        self._group.topics.taken(added, line)
         generation = self._generation
         event = member_events.PartitionsAssigned(*self._who(), -1, tuple(added), (), member_events.UNKNOWN)
         known = event._replace(generation=generation, positions=None, duration_us=None)  # type: ignore[arg-type]

@@ -200,7 +200,7 @@ class ModernGroup(GroupPart):
         before = self._told.get(fields["member_id"])
         had = set() if before is None else {*before.partitions}
         group.topics.given_up(had.difference(event.partitions), line, group.order)
-        group.topics.taken(set(event.partitions) - had)
+        group.topics.taken(set(event.partitions) - had, line)
         self._told[fields["member_id"]] = event
         member_id, epoch = fields["member_id"], fields["epoch"]
         group.members.members.setdefault(member_id, None)

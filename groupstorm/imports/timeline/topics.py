@@ -33,6 +33,7 @@ class _Topic:
     partitions: dict[str, bool] = field(default_factory=dict)
     owners: set[str] = field(default_factory=set)
     had_us: int = 0
+    taken_us: int = 0
     lack: tuple[Observation, int] | None = None
     is_sure: bool = False
     has_owner_there: bool = False
@@ -50,9 +51,9 @@ class LostTopics:
     def __init__(self) -> None:
         self._topics: dict[str, _Topic] = {}
 
-    def taken(self, partitions: Iterable[str]) -> None:
+    def taken(self, partitions: Iterable[str], line: Observation) -> None:
         for topic in self._of(partitions):
-            topic.given_up = None
+            topic.given_up, topic.taken_us = None, line.time_us
 
     def given_up(self, partitions: Iterable[str], line: Observation, order: int) -> None:
         for topic in self._of(partitions):
@@ -90,7 +91,7 @@ class LostTopics:
         """No more lines come: the sentence on topics of which nobody knows whether they need an owner."""
         unknown = ""
         for name, topic in self._topics.items():
-            if topic.lack is None:
+            if topic.lack is None or topic.taken_us > topic.lack[0].time_us:
                 continue
             at, known_us = topic.lack, topic.lack[0].time_us
             if topic.given_up is not None and topic.had_us < topic.given_up[0].time_us < known_us:
