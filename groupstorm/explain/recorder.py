@@ -29,6 +29,8 @@ from groupstorm.trace.rows import TraceEntry
 #: A member-updated round that begins so soon after the last one is its second half if no row says what the
 #: member revoked: a cooperative member joins again with its next heartbeat (3 s by default), or at once.
 SECOND_ROUND_US: Final = 10_000_000
+#: A leader that does not answer with a plan is out of its session before, on the whole.
+LOST_US: Final = 60_000_000
 #: A broker logs why a round begins so long before the round itself, at most, and with whose removal it ends.
 LOGGED_BEFORE_US: Final = 100_000
 #: No group has a generation in less time, on the whole; and logs may print no more of a time than its second.
@@ -301,8 +303,9 @@ class Recorder:
 
     def _is_lost(self, now: Round, row: Row) -> bool:
         """Whether the logs seem to lack the end of the round: they say nothing of it for too long."""
-        known_us = int((now.joined or now.begun)["time_us"])
-        return self._history.is_imported and row["time_us"] - known_us > SECOND_ROUND_US
+        lasted_us = row["time_us"] - (now.joined or now.begun)["time_us"]
+        was_stable = row.get("previous_state") == GroupState.STABLE
+        return self._history.is_imported and (was_stable or lasted_us > LOST_US)
 
     def _continues(self, before: Rebalance, row: Row) -> bool:
         """Whether a round belongs to the rebalance before it."""

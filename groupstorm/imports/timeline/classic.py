@@ -19,8 +19,8 @@ from groupstorm.trace.schema import Source
 
 #: A join phase that takes less did not wait for group.initial.rebalance.delay.ms.
 _AT_ONCE_US: Final = 100_000
-#: A leader answers sooner, on the whole: after so long the line about its assignment may have been lost.
-_LOST_US: Final = 10_000_000
+#: A leader answers sooner, or its session ends: after so long the line about its assignment may be lost.
+_LOST_US: Final = 60_000_000
 _REASONS: Final = Catalogue(table("broker_reasons"))
 
 #: The words that stand in the place of a reason that a client did not give.
@@ -111,13 +111,16 @@ class ClassicRounds(GroupPart):
             return [_HAS_ASSIGNMENT]
         if cause == Cause.SYNC_TIMEOUT or line.time_us - completing_us <= _LOST_US:
             return rules
+        self._assignment_missing(line, generation)
+        group.state = UNKNOWN
+        return [_BEFORE_UNKNOWN]
+
+    def _assignment_missing(self, line: Observation, generation: int | None) -> None:
         sentence = (
             f"whether generation {generation} had an assignment, and when: lines may be missing before the "
             "next round"
         )
-        group.is_missing(line, GENERATIONS, generation, sentence)
-        group.state = UNKNOWN
-        return [_BEFORE_UNKNOWN]
+        self._group.is_missing(line, GENERATIONS, generation, sentence)
 
     def _cause(self, line: Observation) -> tuple[str, str | None]:
         """The cause of a round and the member that caused it; members that only the reason names come and
@@ -234,29 +237,33 @@ class ClassicRounds(GroupPart):
 
     # -- members ---------------------------------------------------------------------------------
 
-    def _see_empty(self, line: Observation) -> None:
-        """The first line of a group may say that it was empty until then."""
+    def _see_state(self, line: Observation) -> None:
+        """The first line of a group may say that it was empty until then, a later one that it is Stable."""
         group = self._group
+        if group.state == GroupState.COMPLETING_REBALANCE and line.fields.get("state") == GroupState.STABLE:
+            group.state = GroupState.STABLE
+            if not group.is_assigned(group.generation or 0):
+                self._assignment_missing(line, group.generation)
         if group.state == UNKNOWN and line.fields.get("state") == GroupState.EMPTY:
             group.state = GroupState.EMPTY
             group.members.count = 0
 
     def _id_handed_out(self, line: Observation) -> None:
-        self._see_empty(line)
+        self._see_state(line)
         member_id = line.fields["member_id"]
         self._group.members.pending[member_id] = None
         event = events.MemberPending(self._group.name, self._group.members.name(member_id), member_id)
         self._group.emit(line, event, self._named(line, member_id))
 
     def _created(self, line: Observation) -> None:
-        self._see_empty(line)
+        self._see_state(line)
         instance = line.fields.get("instance")
         cause = Cause.STATIC_MEMBER if line.kind == "static-created" else Cause.NEW_MEMBER
         if line.fields["member_id"] not in self._group.members.members:
             self._add(line, line.fields["member_id"], instance, cause)
 
     def _pending_joins(self, line: Observation) -> None:
-        self._see_empty(line)
+        self._see_state(line)
         if line.fields["member_id"] not in self._group.members.members:
             self._add(line, line.fields["member_id"], None, Cause.PENDING_MEMBER)
 
