@@ -277,11 +277,14 @@ def _unowned(unowned_us: int, history: History) -> str:
 
 
 def _lasted(rebalances: Sequence[Rebalance], history: History) -> str:
-    """For how long they lasted: at least so long if one of them has no end in the trace."""
+    """For how long they lasted: at least so long if one has no end in the trace, or began before its first
+    row."""
     if history.rebalances_are_least:
         return "unknown"
     total_us = sum(one.lasted_us for one in rebalances)
-    is_open = any(one.ended_us is None for one in rebalances)
+    is_open = any(
+        one.ended_us is None or one.rounds[0].begun.get("earliest_us") is not None for one in rebalances
+    )
     if is_open and not total_us:
         return "unknown"
     return f"{'at least ' if is_open else ''}{seconds(total_us / _SECOND_US)}"

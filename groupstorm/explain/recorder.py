@@ -30,6 +30,8 @@ from groupstorm.trace.rows import TraceEntry
 #: A member-updated round that begins so soon after the last one is its second half if no row says what the
 #: member revoked: a cooperative member joins again with its next heartbeat (3 s by default), or at once.
 SECOND_ROUND_US: Final = 10_000_000
+#: A leader that does not answer with a plan is out of its session before, on the whole.
+LOST_US: Final = 60_000_000
 #: A broker logs why a round begins so long before the round itself, at most, and with whose removal it ends.
 LOGGED_BEFORE_US: Final = 100_000
 #: No group has a generation in less time, on the whole; and logs may print no more of a time than its second.
@@ -109,8 +111,7 @@ class Recorder:
             handler(row)
         for change in self.members.changes(row):
             self._changed(change)
-        if self._round is not None and row["source"] != "world":
-            self._round.last = row
+        self._see_open(row)
         place = next(iter(row.get("evidence") or ()), self._place)
         history.lines += place != self._place and now_us >= history.from_us
         self._place = place
@@ -150,12 +151,22 @@ class Recorder:
     def _rebalance_of(self, gap: ClosedGap) -> Rebalance | None:
         if self._epochs.is_counting:
             return self._epochs.rebalance_of(gap)
+        found: list[Rebalance] = []
+        next_us = None
         for rebalance in reversed(self._history.rebalances):
-            ended_us = rebalance.ended_us
-            if rebalance.begun_us <= gap.to_us and (ended_us is None or ended_us >= gap.from_us):
-                return rebalance
+            ended_us = next_us if rebalance.ended_us is None else rebalance.ended_us
+            next_us = rebalance.begun_us
             if ended_us is not None and ended_us < gap.from_us:
                 break
+            if rebalance.begun_us <= gap.to_us:
+                found.append(rebalance)
+                if gap.new_owner is not None:
+                    return rebalance
+        # nobody ended it: it belongs to the rebalance in which it began, or that its owner began
+        for one in reversed(found):
+            is_open = one.begun_us <= gap.from_us or one.ended_us is None
+            if is_open or gap.old_owner in (one.culprit, *(change.member for change in one.changes)):
+                return one
         return None
 
     def _absence_of(self, gap: ClosedGap) -> Absence:
@@ -283,10 +294,27 @@ class Recorder:
         self._history.begin_round(began, self._changes_at(row["time_us"]), continues)
         self._round = began
 
+    def _see_open(self, row: Row) -> None:
+        """A row after the join phase does not show its round open in an import: logs may lack the end."""
+        now = self._round
+        if now is None or row["source"] == "world":
+            return
+        if now.joined is None or now.joined is row or not self._history.is_imported:
+            now.last = row
+
+    def _is_lost(self, now: Round, row: Row) -> bool:
+        """Whether the logs seem to lack the end of the round: they say nothing of it for too long."""
+        lasted_us = row["time_us"] - (now.joined or now.begun)["time_us"]
+        was_stable = row.get("previous_state") == GroupState.STABLE
+        return self._history.is_imported and (was_stable or lasted_us > LOST_US)
+
     def _continues(self, before: Rebalance, row: Row) -> bool:
         """Whether a round belongs to the rebalance before it."""
-        if self._round is not None:
-            return True  # the last round did not end
+        now = self._round
+        if now is not None:  # the last round did not end, or its end is not in the logs
+            is_lost = self._is_lost(now, row) and row["cause"] != Cause.SYNC_TIMEOUT
+            now.last = now.joined or now.begun if is_lost else now.last
+            return not is_lost
         if row["cause"] not in _SECOND_HALF or before.ended_us is None:
             return False
         joined = before.rounds[-1].joined
@@ -331,6 +359,9 @@ class Recorder:
         """Some clients have a row for each partition: those of one instant are one assignment."""
         self._history.uncommitted.taken(row)
         member, now_us = self.members.name(row), row["time_us"]
+        _, start = self._history.subscriptions.get(member, ((), {}))
+        if start.get("instance") and now_us - start["time_us"] <= SECOND_ROUND_US and self._round is None:
+            return  # a static member that comes back has what it had
         is_new = now_us - self._given_us.get(member, -LOGGED_BEFORE_US) >= LOGGED_BEFORE_US
         if is_new and now_us >= self._history.from_us:
             self._history.assignments[member] += 1
@@ -360,7 +391,8 @@ class Recorder:
             history.changes.append(change)
         history.is_empty = history.is_empty and change.kind is not ChangeKind.CAME
         self._epochs.changed(change)
-        if self._round is not None:
+        now = self._round
+        if now is not None and (now.joined is None or not self._is_lost(now, change.row)):
             history.rebalances[-1].changes.append(change)
 
     def _changes_at(self, now_us: int) -> list[Change]:

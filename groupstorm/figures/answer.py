@@ -14,6 +14,7 @@ def answer(
     unknown_moves: bool = False,
     generations_are_least: bool = False,
     without_members_s: float = 0,
+    unknown_pauses: bool = False,
 ) -> str:
     """The run in one sentence, made from its figures alone.
 
@@ -23,6 +24,7 @@ def answer(
     processes died.
     ``unknown_moves``: it does not say when the group had settled. ``generations_are_least``: it knows the
     group at some times only. ``without_members_s``: so long it says that the group had no members.
+    ``unknown_pauses``: it does not say when members stood still, owning partitions.
     """
     if figures.delivery_counts is not None:
         return _shared(figures)
@@ -32,9 +34,11 @@ def answer(
     if without_members_s:
         parts.append(f"besides, the group had no members for {seconds(without_members_s)}")
     if figures.nobody_consuming_seconds:
-        parts.append(f"for {seconds(figures.nobody_consuming_seconds)} nobody consumed anything")
+        least = "at least " if unknown_pauses else ""
+        parts.append(f"for {least}{seconds(figures.nobody_consuming_seconds)} nobody consumed anything")
     if figures.dual_owner_seconds:
-        parts.append(f"two members worked on one partition for {seconds(figures.dual_owner_seconds)} in all")
+        both = f"{'at most ' if unknown_pauses else ''}{seconds(figures.dual_owner_seconds)}"
+        parts.append(f"two members worked on one partition for {both} in all")
     moved = "" if unknown_owners or unknown_moves else _moved(figures)
     parts += [part for part in (moved, _records(figures), _overload(figures)) if part]
     parts += _tasks(figures)

@@ -16,7 +16,17 @@ from groupstorm.history.group_sums import GroupSums
 from groupstorm.history.records import NANO
 from groupstorm.history.shares import NO_SHARES, ShareTotals
 from groupstorm.history.tasks import NO_TASKS, TaskTotals
-from groupstorm.history.unknown import ABSENCES, DEATHS, NEEDED_BY, OWNERSHIP, REBALANCES, STABILITY
+from groupstorm.history.unknown import (
+    ABSENCES,
+    DEATHS,
+    GENERATIONS,
+    LOG,
+    NEEDED_BY,
+    OWNERSHIP,
+    REBALANCES,
+    STABILITY,
+    TOPICS,
+)
 
 #: Microseconds in a second.
 MICRO = 1_000_000
@@ -58,7 +68,8 @@ class Totals:
     @property
     def unowned_is_least(self) -> bool:
         """Whether times without an owner are lower bounds."""
-        return not self.sums.has_member_rows or DEATHS in self.sums.unknown.sentences
+        unknown = self.sums.unknown.sentences
+        return not self.sums.has_member_rows or DEATHS in unknown or TOPICS in unknown
 
     def figures(self) -> Figures:
         """Divide, round, and make the answer."""
@@ -70,8 +81,9 @@ class Totals:
             self.unknown_absences,
             self.unowned_is_least,
             STABILITY in unknown.sentences,
-            REBALANCES in unknown.sentences,
+            GENERATIONS in unknown.sentences or REBALANCES in unknown.sentences,
             sum(to_us - from_us for from_us, to_us in self.without_members) / MICRO,
+            LOG in unknown.sentences,
         )
         return replace(figures, answer=sentence)
 

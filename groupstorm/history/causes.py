@@ -57,21 +57,36 @@ class Origins:
     def __init__(self) -> None:
         self.origin = Origin.OTHER
         self.deploys = 0
-        self.crashes = 0
+        #: Instant -> who breaks off then.
+        self._crashes: dict[int, set[str]] = {}
+        #: Members that have left, with no row that says that they were asked to, and when: in an import the
+        #: coordinator's log may be ahead of the member's.
+        self._left: dict[str, int] = {}
+        self._is_imported = False
         #: Deployments that a step has announced and that are not over, by the kind of the step.
         self._announced: Counter[str] = Counter()
-        self._deploy_us = self._crash_us = -1
+        self._deploy_us = -1
         #: Members that were asked to stop, or close, and have not started again.
         self._stopping: set[str] = set()
         #: Member -> the cause by which its last process ended.
         self._ended: dict[str, Origin] = {}
-        self._ids: dict[str, set[str]] = {}
+        #: Member -> its ids, in the order in which it got them.
+        self._ids: dict[str, dict[str, None]] = {}
         #: Member ids whose processes have ended, and how: the coordinator may learn of it later.
         self._ended_ids: dict[str, Origin] = {}
 
+    @property
+    def crashes(self) -> int:
+        return sum(map(bool, self._crashes.values()))
+
     def begin_window(self) -> None:
         """Deployments and crashes so far count no more."""
-        self.deploys = self.crashes = 0
+        self.deploys = 0
+        self._crashes.clear()
+
+    def imported(self, _now_us: int, _event: object) -> None:
+        """No row says that members are added, nor by which deployment one stops."""
+        self._is_imported = True
 
     def step_taken(self, now_us: int, event: StepTaken) -> None:
         if event.member is not None:
@@ -105,12 +120,17 @@ class Origins:
         self._stopping.discard(event.member)
 
     def member_added(self, _now_us: int, event: events.MemberAdded) -> None:
-        """A process that takes the place of one that ended belongs to that end."""
-        self._ids.setdefault(event.member, set()).add(event.member_id)
-        self.origin = self._ended.pop(event.member, self.origin)
+        """A process that takes the place of one that ended belongs to that end. In an import a process of a
+        new name takes the place of the last one that ended and has no successor."""
+        self._ids.setdefault(event.member, {})[event.member_id] = None
+        if self._is_imported:
+            before = event.member if event.member in self._ended else next(reversed(self._ended), "")
+            self.origin = self._ended.pop(before, Origin.OTHER)
+        else:
+            self.origin = self._ended.pop(event.member, self.origin)
 
     def member_replaced(self, _now_us: int, event: events.MemberReplaced) -> None:
-        self._ids.setdefault(event.member, set()).add(event.member_id)
+        self._ids.setdefault(event.member, {})[event.member_id] = None
 
     def member_removed(self, now_us: int, event: events.MemberRemoved) -> None:
         if event.cause not in _OF_MEMBERS:
@@ -119,12 +139,26 @@ class Origins:
             self.origin = self._ended_ids[event.member_id]
         else:
             self._break_off(event.member, event.member_id, now_us)
+            if event.cause == Cause.LEFT:
+                self._left[event.member_id] = now_us
+
+    def closed(
+        self, now_us: int, event: member_events.MemberClosed | member_events.PartitionsRevoked
+    ) -> None:
+        """The member was asked to stop, also if its coordinator's row comes first. A storm has steps."""
+        if isinstance(event, member_events.MemberClosed) and not self._is_imported:
+            return
+        left_us = self._left.pop(event.member_id, None)
+        if left_us is not None:
+            self._crashes.get(left_us, set()).discard(event.member_id)
+            self._ended_ids[event.member_id] = Origin.DEPLOY
+        self._stop(event.member, now_us, None)
 
     def revoked(self, now_us: int, event: member_events.PartitionsRevoked) -> Origin:
         """The origin of the gaps that this row begins; so do the other methods return it."""
         if event.cause != CLOSE:
             return self.origin
-        self._stop(event.member, now_us, None)
+        self.closed(now_us, event)
         return Origin.DEPLOY
 
     def broke_off(
@@ -132,17 +166,16 @@ class Origins:
         now_us: int,
         event: member_events.MemberCrashed | member_events.MemberFailed | member_events.PartitionsLost,
     ) -> Origin:
-        if event.member_id in self._ended_ids:
-            return self._ended_ids[event.member_id]
-        return self._break_off(event.member, event.member_id, now_us)
+        member_id = event.member_id or next(reversed(self._ids.get(event.member, {})), "")
+        if member_id in self._ended_ids:
+            return self._ended_ids[member_id]
+        return self._break_off(event.member, member_id, now_us)
 
     def _break_off(self, member: str, member_id: str, now_us: int) -> Origin:
         if member in self._stopping:
             self.origin = Origin.DEPLOY
             return Origin.DEPLOY
-        if now_us != self._crash_us:
-            self._crash_us = now_us
-            self.crashes += 1
+        self._crashes.setdefault(now_us, set()).add(member_id or member)
         if member_id:
             self._ended_ids[member_id] = Origin.CRASH
         self._ended[member] = self.origin = Origin.CRASH

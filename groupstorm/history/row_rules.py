@@ -101,7 +101,7 @@ class RowRules:
             member_events.ProcessingRatesChanged: (self._processing_changed,),
             member_events.PartitionsPaused: (self._paused,),
             member_events.PartitionsResumed: (self._resumed,),
-            member_events.MemberClosed: (gone,),
+            member_events.MemberClosed: (gone, self._origins.closed),
             member_events.MemberFailed: (gone, self._origins.broke_off),
         }  # fmt: skip
 
@@ -116,7 +116,7 @@ class RowRules:
             world_events.RecordRatesChanged: (self._logs_changed,),
             world_events.RequestsCounted: (sums.requests_counted,),
             world_events.InvariantChecked: (sums.invariant_checked,),
-            imported_events.GroupImported: (unknown.imported, self._choose_view),
+            imported_events.GroupImported: (unknown.imported, self._origins.imported, self._choose_view),
             imported_events.EvidenceMissing: (unknown.missing,),
             imported_events.OwnershipKnown: (unknown.known,),
             imported_events.MembersGone: (self._existence.members_gone, sums.tasks.members_gone),

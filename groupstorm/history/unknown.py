@@ -24,10 +24,18 @@ ABSENCES: Final = "absences"
 DEATHS: Final = "deaths"
 """The times at which processes died: their partitions had no owner for longer than is counted, and perhaps no
 two owners."""
+TOPICS: Final = "topics"
+"""Whether a topic still needs an owner that no assignment has any more, or since when a new one has needed
+one: times without an owner are at least these."""
 REBALANCES: Final = "rebalances"
 """The generations between two descriptions of a group: there were at least as many as are counted."""
+NAMES: Final = "names"
+"""The names of processes, so that what one of them subscribes to is not known: several have one client id."""
+GENERATIONS: Final = "generations"
+"""Lines about generations: there were at least as many as are counted."""
 LOG: Final = "log"
-"""Missing from every imported trace: the durations of callbacks and the positions of owners in the log."""
+"""Missing from every imported trace: the durations of callbacks, the positions of owners in the log, and
+which members stop for one deployment."""
 
 _TIMES_WITHOUT_AN_OWNER: Final = (
     "settled_after_ms",
@@ -47,7 +55,7 @@ _BALANCE: Final = ("moves_lower_bound", "moves_wasted", "imbalance_max", "idle_m
 
 #: A fact that is not known -> the figures that need it.
 NEEDED_BY: Final[Mapping[str, tuple[str, ...]]] = {
-    LOG: ("paused_partition_seconds",),
+    LOG: ("paused_partition_seconds", "deploys", "cost_per_deploy_partition_seconds"),
     OWNERSHIP: (
         *_TIMES_WITHOUT_AN_OWNER,
         "paused_partition_seconds",
@@ -66,6 +74,9 @@ NEEDED_BY: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     ABSENCES: _TIMES_WITHOUT_AN_OWNER,
     DEATHS: ("dual_owner_seconds",),
+    TOPICS: (),
+    GENERATIONS: (),
+    NAMES: _BALANCE,
     REBALANCES: ("rounds_per_change", "rebalance_latency_avg_ms", "rebalance_latency_max_ms"),
     SUBSCRIPTIONS: _BALANCE,
     STABILITY: ("moves", *_BALANCE),

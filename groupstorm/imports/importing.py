@@ -21,7 +21,7 @@ from groupstorm.imports.offsets_topic.text import OffsetsDump
 from groupstorm.imports.output import SUMMARY, Imported, import_folder, write_summary
 from groupstorm.imports.parser import LogParser
 from groupstorm.imports.prefixes import Writer, find_prefix
-from groupstorm.imports.provenance import Rows, Why, with_memberless_times
+from groupstorm.imports.provenance import Rows, Why, with_memberless_times, with_own_names
 from groupstorm.imports.source import POD, LogSource, Observation, with_topic_names
 from groupstorm.imports.spill import SpillingSorter
 from groupstorm.imports.timeline.group import ADD_ASSIGNMENTS, NO_PARTITIONS, GroupRecord, GroupSummary
@@ -141,6 +141,7 @@ def import_sources(sources: Sequence[LogSource], out: Path, options: Options) ->
     rows = Rows()
     found: list[GroupSummary] = []
     told: set[str] = set()
+    shared: dict[str, set[str]] = {}
     began_us, ended_us = by_group.began_us, by_group.ended_us
     origin = _origin(began_us, parsers, offsets)
     for name, observations in by_group.groups():
@@ -151,6 +152,8 @@ def import_sources(sources: Sequence[LogSource], out: Path, options: Options) ->
         if record is not None:
             _describe(record, rows, began_us, origin)
             found.append(record.summary)
+            if record.shared:
+                shared[name] = record.shared
             if record.is_told_by_members_alone:
                 told.add(name)
     if not found:
@@ -158,7 +161,9 @@ def import_sources(sources: Sequence[LogSource], out: Path, options: Options) ->
     with import_folder(out) as folder:
         writer = open_writer(folder, "trace", options.trace_format, IMPORTED_VERSION)
         try:
-            writer.add_all(with_memberless_times(rows.entries(began_us, parsers), told))
+            writer.add_all(
+                with_memberless_times(with_own_names(rows.entries(began_us, parsers), shared), told)
+            )
             writer.close()
         except BaseException:
             writer.discard()

@@ -4,7 +4,7 @@ where a group begins or ends to have members."""
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 from functools import cache
 from operator import itemgetter
@@ -123,6 +123,22 @@ def _bounded(why: Why) -> Why:
         elif bound == "latest" and why.latest_us is None:
             why = why._replace(latest_us=min(times))
     return why
+
+
+def with_own_names(
+    entries: Iterable[TraceEntry], shared: Mapping[str, Collection[str]]
+) -> Iterator[TraceEntry]:
+    """The rows with the member id in the place of a client id that several members have at once.
+
+    ``shared``: these client ids by group.
+    """
+    for entry in entries:
+        event: Any = entry[2]
+        names = shared.get(event.group)
+        if names and getattr(event, "member", None) in names and getattr(event, "member_id", None):
+            yield *entry[:2], event._replace(member=event.member_id)
+        else:
+            yield entry
 
 
 _EMPTY = "members: the group is Empty"

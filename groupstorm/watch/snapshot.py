@@ -98,7 +98,8 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
     },
     Origins: {
         "_announced": Counter[str], "_stopping": set[str], "_ended": dict[str, Origin],
-        "_ids": dict[str, set[str]], "_ended_ids": dict[str, Origin],
+        "_ids": dict[str, dict[str, None]], "_ended_ids": dict[str, Origin],
+        "_crashes": dict[int, set[str]], "_left": dict[str, int],
     },
     Progress: {},
     TaskFigures: {

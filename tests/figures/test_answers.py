@@ -39,6 +39,13 @@ def test_answer_tells_the_worst() -> None:
     )
 
 
+def test_of_logs_two_owners_are_an_upper_bound_and_nobody_consuming_a_lower_one() -> None:
+    """No log says that a member stands still."""
+    told = answer(figures(nobody_consuming_seconds=0.25, dual_owner_seconds=2.0), unknown_pauses=True)
+    assert "for at least 250 ms nobody consumed anything" in told
+    assert "two members worked on one partition for at most 2.0 s in all" in told
+
+
 def test_a_group_that_cannot_settle_is_no_violation_unless_something_else_broke() -> None:
     livelock = {"group_settles": "livelock: 3 rounds", "parked_requests_answered": "a JoinGroup"}
     told = answer(figures(invariants=livelock))

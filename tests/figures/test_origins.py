@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
+from groupstorm.trace.events.imported import GroupImported
 from groupstorm.trace.schema import Source
 from tests.figures.tracing import Trace
 
@@ -214,6 +217,21 @@ def test_a_zombie_breaks_off_once() -> None:
     assert costs(trace) == (0, 0, 2, 1 + 2 + 1, 0)
 
 
+@pytest.mark.parametrize("is_removed_first", [True, False])
+def test_a_member_that_has_reset_its_id_breaks_off_once(is_removed_first: bool) -> None:
+    """Fenced, it loses its partitions without an id; the next time it is its new id that breaks off."""
+    trace = two_members()
+    at_s = 15 if is_removed_first else 10
+    trace.lose(at_s, "a", -1, "t-0", member_id="")
+    trace.remove(25 - at_s, "a", cause="session-expired")
+    trace.rows.sort(key=lambda row: row[0])
+    trace.start(20, "a", member_id="a-2")
+    trace.round(22, 2, {"a": ("t-0",)})
+    trace.lose(30, "a", -1, "t-0", member_id="")
+    trace.end(31)
+    assert costs(trace)[2] == 2
+
+
 def test_crashes_of_one_instant_are_one() -> None:
     trace = two_members()
     trace.crash(10, "a", 1, "t-0")
@@ -287,3 +305,40 @@ def test_an_id_that_a_static_member_was_given_belongs_to_its_process_like_the_fi
     trace.round(57, 2, {"b": ("t-0", "t-1")})
     trace.end(60)
     assert costs(trace) == (1, 47, 0, 0, 0)
+
+
+def imported_members() -> Trace:
+    trace = Trace()
+    trace.add(0, Source.WORLD, GroupImported("g", "members", "{}"))
+    trace.start(1, "a")
+    trace.start(1, "b")
+    trace.round(1, 1, {"a": ("t-0",), "b": ("t-1",)})
+    return trace
+
+
+@pytest.mark.parametrize("owned", ["t-0", ""])
+def test_a_stop_of_which_the_coordinators_log_says_first_is_no_crash(owned: str) -> None:
+    """Two clocks, or two lines of one millisecond. Which stops are one deployment, no log says."""
+    trace = imported_members()
+    trace.remove(10, "a", cause="left")
+    trace.remove(10, "b", cause="left")
+    if owned:
+        trace.revoke(10.001, "a", 1, "t-0", cause="close")
+    trace.add(10.002, Source.MEMBER, member_events.MemberClosed("g", "a", "a-id", "left"))
+    trace.end(20)
+    figures = trace.figures()
+    assert (figures.crashes, figures.deploys, figures.cost_per_deploy_partition_seconds) == (1, None, None)
+    assert figures.deploy_unowned_partition_seconds == pytest.approx(9.999 if owned else 0)
+
+
+def test_of_the_members_that_come_in_an_import_one_takes_the_place_of_one_that_ended() -> None:
+    trace = imported_members()
+    trace.crash(10, "a", 1, "t-0")
+    trace.take(11, "b", 1, "t-0")
+    for at_s, name in ((20, "c"), (30, "d")):
+        trace.start(at_s, name)
+        trace.revoke(at_s + 1, "b", 1, "t-1")
+        trace.take(at_s + 2, "b", 1, "t-1")
+    trace.end(40)
+    figures = trace.figures()
+    assert (figures.unowned_partition_seconds, figures.crash_unowned_partition_seconds) == (3, 2)

@@ -115,8 +115,10 @@ class Trace:
         where = (partitions, (at,) * len(partitions), (at,) * len(partitions))
         self.add(at_s, Source.MEMBER, member_events.MemberCrashed(*who, *where))
 
-    def lose(self, at_s: float, member: str, generation: int, *partitions: str, member_id: str = "") -> None:
-        who = (self.group, member, member_id or f"{member}-id", generation)
+    def lose(
+        self, at_s: float, member: str, generation: int, *partitions: str, member_id: str | None = None
+    ) -> None:
+        who = (self.group, member, f"{member}-id" if member_id is None else member_id, generation)
         nowhere = (0,) * len(partitions)
         event = member_events.PartitionsLost(*who, partitions, nowhere, nowhere, 0, "UNKNOWN_MEMBER_ID")
         self.add(at_s, Source.MEMBER, event)

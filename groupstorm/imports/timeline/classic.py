@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
+from groupstorm.history.unknown import GENERATIONS
 from groupstorm.imports.details import optional
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.source import Observation
@@ -18,6 +19,8 @@ from groupstorm.trace.schema import Source
 
 #: A join phase that takes less did not wait for group.initial.rebalance.delay.ms.
 _AT_ONCE_US: Final = 100_000
+#: A leader answers sooner, or its session ends: after so long the line about its assignment may be lost.
+_LOST_US: Final = 60_000_000
 _REASONS: Final = Catalogue(table("broker_reasons"))
 
 #: The words that stand in the place of a reason that a client did not give.
@@ -25,6 +28,9 @@ _NO_REASONS: Final = frozenset({None, "", "not provided"})
 
 _NEW_GROUP = "previous_state: a group at generation 0 has had no members"
 _BEFORE_UNKNOWN = "previous_state: no earlier line says it"
+_HAS_ASSIGNMENT = "previous_state: members have the assignment of the generation"
+_BEGAN = "no line says when the round began, nor why: it was after the join phase of the one before it"
+_BEGAN_BY = "no line says that the round began: a member came or went then, as its coordinator's line says"
 _ALL_JOINED = "cause: the join phase ended without removing members, so all have joined"
 _INITIAL_DELAY = "cause: a round of an empty group waits for group.initial.rebalance.delay.ms"
 _NOT_REJOINED = "cause: the join phase ended by removing members that had not joined"
@@ -42,6 +48,9 @@ class ClassicRounds(GroupPart):
         self._dropped = False
         self._prepared: Observation | None = None
         self._from_empty = False
+        self._completing_us = 0
+        #: The first line since the last round by which a member came or went, its place, how and which.
+        self._change: tuple[Observation, int, str, str] | None = None
         self._loaded: dict[str, Observation] = {}
         #: The member that came last, and how.
         self._added = "", ""
@@ -77,11 +86,9 @@ class ClassicRounds(GroupPart):
         group.generation = old
         if group.state == GroupState.PREPARING_REBALANCE:
             return
-        event = events.GroupStateChanged(
-            group.name, group.state, GroupState.PREPARING_REBALANCE, old, cause, member_id, group.protocol,
-            group.leader, group.members.count,
-        )  # fmt: skip
-        group.emit(line, event, Why([line], "; ".join(rules)))
+        if group.state == GroupState.COMPLETING_REBALANCE:
+            rules = self._see_assigned(line, old, cause, rules)
+        group.emit(line, group.begins(old + 1, cause, member_id), Why([line], "; ".join(rules)))
         self._client_reason(line, line.fields.get("client_reason"), member_id)
         if cause == Cause.APPEND_FAILED and group.append_refused is not None:
             said = group.append_refused.fields
@@ -94,7 +101,26 @@ class ClassicRounds(GroupPart):
             group.emit(line, append, Why([line, group.append_refused]), step=1)
         self._from_empty = group.state == GroupState.EMPTY
         group.state, self._prepared, self._dropped = GroupState.PREPARING_REBALANCE, line, False
-        group.prepared_us = line.time_us
+        group.prepared_us, self._change = line.time_us, None
+
+    def _see_assigned(self, line: Observation, generation: int, cause: str, rules: list[str]) -> list[str]:
+        """Whether the generation had its assignment, of which no line of the coordinator says anything."""
+        group, completing_us = self._group, self._completing_us
+        if group.is_assigned(generation):
+            group.state = GroupState.STABLE
+            return [_HAS_ASSIGNMENT]
+        if cause == Cause.SYNC_TIMEOUT or line.time_us - completing_us <= _LOST_US:
+            return rules
+        self._assignment_missing(line, generation)
+        group.state = UNKNOWN
+        return [_BEFORE_UNKNOWN]
+
+    def _assignment_missing(self, line: Observation, generation: int | None) -> None:
+        sentence = (
+            f"whether generation {generation} had an assignment, and when: lines may be missing before the "
+            "next round"
+        )
+        self._group.is_missing(line, GENERATIONS, generation, sentence)
 
     def _cause(self, line: Observation) -> tuple[str, str | None]:
         """The cause of a round and the member that caused it; members that only the reason names come and
@@ -135,18 +161,42 @@ class ClassicRounds(GroupPart):
         self._add(line, member_id, instance, cause, _FROM_REASON)
         return str(cause)
 
+    def _begin_unsaid(self, line: Observation, generation: int) -> None:
+        """A round whose beginning is not in the logs: the first member that came or went began it."""
+        group = self._group
+        if group.generation is None and generation == 1 and self._change is not None:
+            group.generation = 0
+        if group.generation is None or generation <= group.generation:
+            return
+        if generation > group.generation + 1:
+            group.generations_missing(line, group.generation, generation)
+        if self._change is None:
+            group.began_unsaid(line, generation, _BEGAN, self._completing_us)
+            return
+        change, order, cause, member_id = self._change
+        event = group.begins(generation, cause, member_id)
+        why = Why([change, line], _BEGAN_BY, inferred=True)
+        group.rows.add(change.time_us, order, Source.COORDINATOR, event, why, 1)
+
     def _stabilized(self, line: Observation) -> None:
         group, generation = self._group, line.fields["generation"]
+        if group.state != GroupState.PREPARING_REBALANCE:
+            self._begin_unsaid(line, generation)
         group.generation = generation
         if "count" in line.fields:
             group.members.count = line.fields["count"]
             self._join_pending(line)
+            members = group.members
+            if members.count == len(members.members):  # each has joined this generation
+                named = {one: members.name(one, instance) for one, instance in members.members.items()}
+                group.see_shared(named, line)
         cause, rule = Cause.ALL_JOINED, _ALL_JOINED
         if self._dropped:
             cause, rule = Cause.REBALANCE_TIMEOUT, _NOT_REJOINED
         elif self._from_empty and self._prepared and line.time_us - self._prepared.time_us >= _AT_ONCE_US:
             cause, rule = Cause.INITIAL_DELAY, _INITIAL_DELAY
         group.state, group.protocol, group.leader = GroupState.COMPLETING_REBALANCE, None, None
+        self._completing_us, self._change = line.time_us, None
         group.round_completing(line, generation, str(cause), rule)
         self._prepared, self._from_empty = None, False
         self._went.clear()
@@ -169,7 +219,7 @@ class ClassicRounds(GroupPart):
         group.leader = fields.get("leader")
         if group.leader:
             group.members.members.setdefault(group.leader, None)
-        group.state = GroupState.STABLE
+        group.state, self._change = GroupState.STABLE, None
         group.round_stable(line, fields["generation"], group.leader)
 
     def _empty(self, line: Observation) -> None:
@@ -187,29 +237,33 @@ class ClassicRounds(GroupPart):
 
     # -- members ---------------------------------------------------------------------------------
 
-    def _see_empty(self, line: Observation) -> None:
-        """The first line of a group may say that it was empty until then."""
+    def _see_state(self, line: Observation) -> None:
+        """The first line of a group may say that it was empty until then, a later one that it is Stable."""
         group = self._group
+        if group.state == GroupState.COMPLETING_REBALANCE and line.fields.get("state") == GroupState.STABLE:
+            group.state = GroupState.STABLE
+            if not group.is_assigned(group.generation or 0):
+                self._assignment_missing(line, group.generation)
         if group.state == UNKNOWN and line.fields.get("state") == GroupState.EMPTY:
             group.state = GroupState.EMPTY
             group.members.count = 0
 
     def _id_handed_out(self, line: Observation) -> None:
-        self._see_empty(line)
+        self._see_state(line)
         member_id = line.fields["member_id"]
         self._group.members.pending[member_id] = None
         event = events.MemberPending(self._group.name, self._group.members.name(member_id), member_id)
         self._group.emit(line, event, self._named(line, member_id))
 
     def _created(self, line: Observation) -> None:
-        self._see_empty(line)
+        self._see_state(line)
         instance = line.fields.get("instance")
         cause = Cause.STATIC_MEMBER if line.kind == "static-created" else Cause.NEW_MEMBER
         if line.fields["member_id"] not in self._group.members.members:
             self._add(line, line.fields["member_id"], instance, cause)
 
     def _pending_joins(self, line: Observation) -> None:
-        self._see_empty(line)
+        self._see_state(line)
         if line.fields["member_id"] not in self._group.members.members:
             self._add(line, line.fields["member_id"], None, Cause.PENDING_MEMBER)
 
@@ -276,11 +330,13 @@ class ClassicRounds(GroupPart):
         self, line: Observation, member_id: str, instance: str | None, cause: str, rule: str = ""
     ) -> None:
         self._added = member_id, str(cause)
+        self._change = self._change or (line, self._group.order, str(cause), member_id)
         event = self._group.added(member_id, instance, cause)
         self._group.emit(line, event, self._named(line, member_id, instance, rule, bool(rule)))
 
     def _remove(self, line: Observation, member_id: str, cause: str, rule: str = "") -> None:
         self._went.add(member_id)
+        self._change = self._change or (line, self._group.order, str(cause), member_id)
         event = self._group.removed(member_id, cause, line.fields.get("instance"))
         self._group.emit(line, event, self._named(line, member_id, event.instance, rule, bool(rule)))
         self._group.tell_removal(member_id, line, str(cause))

@@ -14,14 +14,17 @@ from groupstorm.imports.timeline.reasons import (
     NO_OFFSET,
     REFUSED,
     REJOIN_REASONS,
+    REVOKED,
     UNKNOWN,
     offset_reset,
     refusal,
     rejoin_cause,
 )
+from groupstorm.imports.timeline.rounds import Round
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
 from groupstorm.trace.events import member as member_events
+from groupstorm.trace.events.group_states import Cause
 from groupstorm.trace.schema import Source
 
 #: Settings of a client that say how its group behaves.
@@ -37,6 +40,9 @@ _SETTINGS: Final = (
     "rebalance.timeout.ms",
 )
 
+#: An answer that comes sooner did not wait for other members.
+_AT_ONCE_US: Final = 100_000
+_RETURNED = "member: a new process of the static member is in the generation of the former one"
 _ASKED = "the coordinator has the JoinGroup after the member says that it sends it"
 #: The cause that makes a member leave without being closed.
 TOO_SLOW: Final = "poll-timeout"
@@ -103,8 +109,9 @@ class ClientMember(Member):
 
     def _joining(self, line: Observation) -> None:
         if self._is_away:  # by its own fault it was in no round until it polls again
-            self._asked, self._is_away = None, False
+            self._asked, self._begun, self._is_away = None, None, False
         self._asked, self._asked_last = self._asked or line, line
+        self._begun = self._begun or line
         if self._member_id and self._generation is not None:
             event = events.JoinParked(self._group.name, self._client, self._member_id, self._generation)
             why = Why([line], _ASKED, line.time_us, None, inferred=True)
@@ -118,22 +125,41 @@ class ClientMember(Member):
         if fields.get("member_id"):
             self._learn(fields["member_id"])
         if self._generation is not None and fields["generation"] > self._generation + 1:
-            self._asked = self._asked and self._asked_last  # it joined rounds that the log does not have
+            # it joined rounds that the log does not have
+            self._asked, self._begun = self._asked and self._asked_last, None
         self._generation = fields["generation"]
         self._given, self._updated, self._losing = None, False, UNKNOWN
         one = self._group.round(fields["generation"], line)
-        one.joined[self._id()] = line
         if self._is_new:
             one.new[self._id()] = line, fields.get("instance")
+            self._see_return(one, line)
+        one.joined[self._id()] = line
         self._is_new = False
         one.protocol = fields.get("protocol") or one.protocol
         one.clients[self._id()] = self._client
-        if self._asked is not None and (one.requested is None or self._asked.time_us < one.requested.time_us):
-            one.requested = self._asked
-            one.keep(self._asked, self._group.first_order)
-        self._asked = None
+        asked = self._begun or self._asked
+        if asked is not None and (one.requested is None or asked.time_us < one.requested.time_us):
+            one.requested = asked
+            one.keep(asked, self._group.first_order)
+            is_second = self._reason == REVOKED
+            one.began_by = self._id() if is_second else None
+            one.begin_cause = str(Cause.MEMBER_UPDATED) if is_second else UNKNOWN
+        self._asked, self._begun, self._reason = None, None, UNKNOWN
         if not fields.get("member_id"):
             one.synced[self._id()] = line
+
+    def _see_return(self, one: Round, line: Observation) -> None:
+        """A static member that comes back to a Stable group is answered at once, in its generation."""
+        instance = line.fields.get("instance")
+        if instance is None:
+            return
+        if self._asked is not None and line.time_us - self._asked.time_us <= _AT_ONCE_US:
+            one.at_once.add(self._id())
+        former = [member_id for member_id in one.joined if one.clients[member_id] == self._client]
+        for old in former[-1:] if not self._group.has_coordinator else ():
+            who = self._client, self._id(), old, instance, one.generation
+            event = events.MemberReplaced(self._group.name, *who)
+            self._group.emit(line, event, Why([one.joined[old], line], _RETURNED, inferred=True), step=-7)
 
     def _synced(self, line: Observation) -> None:
         """A line that names no generation is about the one that the member has joined."""

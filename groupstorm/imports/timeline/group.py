@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from sys import intern
 from typing import Any, ClassVar, Final, NamedTuple
 
+from groupstorm.history.unknown import GENERATIONS, NAMES, TOPICS
 from groupstorm.imports.provenance import Rows, Why
 from groupstorm.imports.source import Observation
 from groupstorm.imports.timeline.members import STARTED, Comings, Membership, ReturningMembers
 from groupstorm.imports.timeline.rounds import Round, round_rows
+from groupstorm.imports.timeline.topics import LostTopics
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
-from groupstorm.trace.events.group_states import Cause
+from groupstorm.trace.events.group_states import Cause, GroupState
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
 
@@ -70,6 +73,7 @@ class GroupRecord:
     members: Membership = field(default_factory=Membership)
     returning: ReturningMembers = field(init=False)
     comings: Comings = field(init=False)
+    topics: LostTopics = field(default_factory=LostTopics)
     first_us: int | None = None
     last: Observation | None = None
     first_order: int = 0
@@ -88,6 +92,8 @@ class GroupRecord:
     is_streams: bool = False
     #: Its members are workers of Kafka Connect.
     is_connect: bool = False
+    #: Client ids that several members had in one generation.
+    shared: set[str] = field(default_factory=set)
     #: What is missing: cause -> how often, and the first sentence.
     missing: dict[str, tuple[int, str]] = field(default_factory=dict)
     #: How often the group was described, and whether a description had the owners of all partitions.
@@ -215,12 +221,49 @@ class GroupRecord:
         self._close_all()
         self.generation = None
 
+    def begins(self, generation: int, cause: str, member_id: str | None) -> events.GroupStateChanged:
+        """The round of ``generation`` begins: the event."""
+        return events.GroupStateChanged(
+            self.name, self.state, GroupState.PREPARING_REBALANCE, generation - 1, cause, member_id,
+            self.protocol, self.leader, self.members.count,
+        )  # fmt: skip
+
+    def began_unsaid(self, line: Observation, generation: int, rule: str, earliest_us: int | None) -> None:
+        """The round of ``generation`` has begun before ``line``, and no line says when."""
+        why = Why([line], rule, earliest_us, line.time_us, inferred=True)
+        self.emit(line, self.begins(generation, "unknown", None), why, step=-8)
+
     def round_completing(self, line: Observation, generation: int, cause: str, rule: str) -> None:
         """The join phase of ``generation`` has ended."""
         one = self.round(generation, line)
         one.stabilized, one.end_cause, one.end_rule = line, cause, rule
         one.count = line.fields.get("count")
         one.named = tuple(self.members.members)
+
+    def assigned(
+        self, plan: Mapping[str, Sequence[str]], protocol: str | None, line: Observation, order: int
+    ) -> None:
+        """A complete assignment is known. ``plan``: member id -> partitions."""
+        new = self.topics.assigned(plan, protocol, line, order)
+        if new:
+            more = f" and {len(new) - 1} more" if new[1:] else ""
+            sentence = (
+                f"for how long {min(new)}{more} waited for the first owner (no line says since when they "
+                "exist), so times without an owner may be longer than is counted"
+            )
+            self.is_missing(line, TOPICS, None, sentence, order, step=-4)
+
+    def see_shared(self, names: Mapping[str, str], line: Observation) -> None:
+        """Members are in one generation. ``names``: their client ids by member id."""
+        for name, count in Counter(names.values()).items():
+            if count > 1 and name not in self.shared:
+                self.shared.add(name)
+                sentence = (
+                    f"which processes follow each other: several members have the client id {name} at once, "
+                    "so they go by their member ids, of which each process has a new one: give each pod a "
+                    "client.id of its own"
+                )
+                self.is_missing(line, NAMES, None, sentence)
 
     def round_stable(self, line: Observation, generation: int, leader: str | None) -> None:
         one = self.round(generation, line)
@@ -235,7 +278,12 @@ class GroupRecord:
             f"between generation {last} and generation {now} lines are missing: add the logs in between, or "
             "the log of the broker that was the coordinator then"
         )
-        self.is_missing(line, "generations", now, sentence)
+        self.is_missing(line, GENERATIONS, now, sentence)
+
+    def is_assigned(self, generation: int) -> bool:
+        """Whether a member says that it has the assignment of a generation."""
+        one = self._rounds.get(generation)
+        return one is not None and bool(one.synced or one.told)
 
     def is_missing(
         self,
@@ -258,6 +306,8 @@ class GroupRecord:
         self.returning.finish()
         self._close_all()
         self.comings.tell(self.rows)
+        if unknown := self.topics.finish(self.name, self.rows):
+            self.missing.setdefault(TOPICS, (1, unknown))
         if self.is_only_described and self.descriptions > 1 and self.last is not None:
             sentence = f"{_BETWEEN_DESCRIPTIONS}: {ADD_GENERATIONS}"
             self.missing["rebalances"] = 1, sentence
@@ -313,6 +363,8 @@ class GroupRecord:
         if not set(ids) <= set(one.joined) or (one.count or 0) > len(one.joined):
             self._members_tell_all = False
         self._see_unnamed(one, len(ids))
+        if one.finished is not None:
+            self.see_shared({member_id: names[member_id] for member_id in one.planned}, one.finished)
         self._add_unsaid(one)
         if not self.has_coordinator and not self.is_connect:
             self.comings.round(one, names)
@@ -330,6 +382,7 @@ class GroupRecord:
             self.missing["ownership"] = 1, NO_PARTITIONS
         elif one.is_known:
             self.rounds_known += 1
+            self.assigned(one.plan, one.protocol, line, order)
             event = imported.OwnershipKnown(self.name, generation)
             self.rows.add(line.time_us, order, Source.WORLD, event, Why([line]), -4)
         else:

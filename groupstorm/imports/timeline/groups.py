@@ -18,7 +18,7 @@ from groupstorm.imports.line_owners import UNNAMED_GROUP
 from groupstorm.imports.provenance import Rows
 from groupstorm.imports.source import Observation
 from groupstorm.imports.spill import Item, SpillingSorter
-from groupstorm.imports.templates import APPEND_REFUSED, BROKER_CONFIG, WORKER_CONFIG
+from groupstorm.imports.templates import APPEND_REFUSED, BROKER_CONFIG, BROKER_KINDS, WORKER_CONFIG
 from groupstorm.imports.timeline.classic import ClassicRounds
 from groupstorm.imports.timeline.client import ClientMember
 from groupstorm.imports.timeline.group import GroupPart, GroupRecord
@@ -56,11 +56,16 @@ class ObservationsByGroup:
         self._referred: set[int] = set()
         self._groups_of = dict.fromkeys(ungrouped, "")
         self.began_us = self.ended_us = 0
+        #: The brokers' lines at the time of the last one.
+        self._said_us = -1
+        self._said: set[tuple[str, str, str]] = set()
 
     def add(self, one: Observation) -> None:
         """Lines of a broker about no group count from the next line of a group on."""
         if one.kind in (BROKER_CONFIG, APPEND_REFUSED):
             self._add_of_broker(one)
+            return
+        if self._is_repeated(one):
             return
         order, self._count = self._count, self._count + 1
         self.began_us = one.time_us if order == 0 else self.began_us
@@ -78,6 +83,17 @@ class ObservationsByGroup:
         if refused is not None:
             self._referred.add(refused)
         self._sorter.add((number, order, self._configured.get(one.source), refused, *one))
+
+    def _is_repeated(self, one: Observation) -> bool:
+        """Whether a broker's line was there at this time: files overlap, or each line is doubled."""
+        if one.kind not in BROKER_KINDS:
+            return False
+        if one.time_us != self._said_us:
+            self._said_us, self._said = one.time_us, set()
+        said = one.kind, one.group, str(one.fields)
+        is_repeated = said in self._said
+        self._said.add(said)
+        return is_repeated
 
     def _add_of_broker(self, one: Observation) -> None:
         number = len(self._of_brokers)

@@ -9,7 +9,7 @@ from groupstorm.imports.provenance import Why
 from groupstorm.imports.source import Observation
 from groupstorm.imports.timeline.ends import Deaths
 from groupstorm.imports.timeline.group import GroupRecord
-from groupstorm.imports.timeline.reasons import STARTS, UNKNOWN, revocation_cause
+from groupstorm.imports.timeline.reasons import STARTS, TOLD, UNKNOWN, revocation_cause
 from groupstorm.imports.timeline.rounds import Round
 from groupstorm.trace.events import imported
 from groupstorm.trace.events import member as member_events
@@ -35,6 +35,10 @@ class Member:
         #: The first line since the last generation by which it joins again, and the last one.
         self._asked: Observation | None = None
         self._asked_last: Observation | None = None
+        #: The first of them that shows that a round has begun: it sends a JoinGroup, or was told to.
+        self._begun: Observation | None = None
+        #: Why it joins again, if that is the first line.
+        self._reason = UNKNOWN
         #: It has left because it did not poll, and has not joined since.
         self._is_away = False
         self._given: list[str] | None = None
@@ -97,7 +101,7 @@ class Member:
         if self._member_id:
             self._former_ids.add(self._member_id)
         self._member_id, self._generation, self._given = "", None, None
-        self._losing, self._asked, self._updated = UNKNOWN, None, False
+        self._losing, self._asked, self._begun, self._updated = UNKNOWN, None, None, False
         self._is_new, self._has_left, self._is_told_to_close = True, False, False
 
     def removed_id(self, member_id: str, line: Observation, cause: str) -> None:
@@ -135,7 +139,10 @@ class Member:
     # -- what it owns ----------------------------------------------------------------------------
 
     def _ask(self, line: Observation, cause: str) -> None:
+        self._reason = cause if self._asked is None else self._reason
         self._asked, self._asked_last = self._asked or line, line
+        if cause == TOLD:
+            self._begun = self._begun or line
         group, client, generation = self._group.name, self._client, self._generation_or_none()
         event = member_events.RejoinRequested(group, client, self._member_id, generation, cause)
         rule = "cause: the line's reason is not one that is known" if cause == UNKNOWN else ""
@@ -149,6 +156,7 @@ class Member:
     def _own(self, line: Observation, added: list[str], rule: str = "") -> None:
         self._losing = UNKNOWN
         self._owned.update(dict.fromkeys(added))
+        self._group.topics.taken(added, line)
         generation = self._generation
         event = member_events.PartitionsAssigned(*self._who(), -1, tuple(added), (), member_events.UNKNOWN)
         known = event._replace(generation=generation, positions=None, duration_us=None)  # type: ignore[arg-type]
@@ -163,7 +171,9 @@ class Member:
     def _replace_former(self, one: Round) -> None:
         """A static member that comes back in the same generation has the place of its former process."""
         for member_id in [*one.told]:
-            if one.clients[member_id] == self._client and member_id != self._id():
+            is_there = {member_id, self._id()}
+            is_former = one.clients[member_id] == self._client and member_id != self._id()
+            if is_former and self._client not in self._group.shared and not is_there <= {*one.planned}:
                 del one.told[member_id]
 
     def _settle_revocation(self, then: Observation | None) -> None:
@@ -175,16 +185,18 @@ class Member:
         if not partitions and not self._member_id:
             return  # some clients log it before they join for the first time
         cause, rule = revocation_cause(line, then, self._updated or self._group.is_modern)
-        event = self._drop(partitions, cause)
+        event = self._drop(line, order, partitions, cause)
         self._group.rows.add(line.time_us, order, Source.MEMBER, event, Why([line], rule))
 
     def _give_up(self, line: Observation, partitions: Sequence[str], cause: str, rule: str = "") -> None:
         """The line says that it owns these no more, if it names any."""
         if partitions:
-            self._emit(line, self._drop(partitions, cause), Why([line], rule))
+            self._emit(line, self._drop(line, self._group.order, partitions, cause), Why([line], rule))
 
     def _drop(
         self,
+        line: Observation,
+        order: int,
         partitions: Sequence[str],
         cause: str,
         kind: type[member_events.PartitionsRevoked | member_events.PartitionsLost] = (
@@ -193,12 +205,14 @@ class Member:
     ) -> Any:
         """It owns these no more: the event, with null for each value that no log has."""
         event = kind(*self._who(), -1, tuple(partitions), (), (), -1, cause)
+        self._group.topics.given_up(partitions, line, order)
         for name in partitions:
             self._owned.pop(name, None)
         return event._replace(generation=self._generation, positions=None, committed=None, duration_us=None)  # type: ignore[arg-type]
 
     def _lose(self, line: Observation, partitions: Sequence[str]) -> None:
-        self._emit(line, self._drop(partitions, self._losing, member_events.PartitionsLost))
+        event = self._drop(line, self._group.order, partitions, self._losing, member_events.PartitionsLost)
+        self._emit(line, event)
 
     def _close(self, line: Observation) -> None:
         self._has_left = True

@@ -194,6 +194,10 @@ class ModernGroup(GroupPart):
         event = self._reconciled(fields)
         if self._told.get(fields["member_id"]) == event:
             return
+        before = self._told.get(fields["member_id"])
+        had = set() if before is None else {*before.partitions}
+        group.topics.given_up(had.difference(event.partitions), line, group.order)
+        group.topics.taken(set(event.partitions) - had, line)
         self._told[fields["member_id"]] = event
         member_id, epoch = fields["member_id"], fields["epoch"]
         group.members.members.setdefault(member_id, None)
@@ -268,6 +272,9 @@ class ModernGroup(GroupPart):
     def _change(self, line: Observation, state: str, cause: str, rule: str) -> None:
         group = self._group
         self._was_stable = self._was_stable or state == STABLE
+        if state == STABLE:
+            plan = {member_id: told.partitions for member_id, told in self._told.items()}
+            group.assigned(plan, None, line, group.order)
         if state == RECONCILING and self._first_target is None:
             self._first_target = line, group.order
         if group.state == state:

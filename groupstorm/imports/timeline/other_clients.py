@@ -132,7 +132,7 @@ class OtherMember(ClientMember):
             return
         closed: list[Any] = [member_events.MemberClosed(*self._who(), Cause.LEFT)]
         if self._owned:
-            closed.insert(0, self._drop([*self._owned], "close"))
+            closed.insert(0, self._drop(line, self._group.order, [*self._owned], "close"))
         time_us, why = line.time_us, Why([line], _CLOSED)
         if self._removed is not None:
             (removed, order, _), self._removed = self._removed, None
@@ -142,7 +142,7 @@ class OtherMember(ClientMember):
         self._tell_leaving(line, order)
 
     def _revoked_on_close(self, line: Observation) -> None:
-        self._emit(line, self._drop(line.fields["partitions"], "close"))
+        self._give_up(line, line.fields["partitions"], "close")
 
     def _cooperative_round(self, line: Observation) -> None:
         """kafka-python says in one line what it was given, and what it gives up and adds of it."""

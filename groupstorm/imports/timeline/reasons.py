@@ -13,7 +13,10 @@ from groupstorm.trace.events import imported
 
 UNKNOWN: Final = UNKNOWN_ERROR
 #: Errors with which a coordinator answers members in every round.
-_OF_ROUNDS: Final = {"REBALANCE_IN_PROGRESS": "group-rebalancing", "MEMBER_ID_REQUIRED": "first-join"}
+TOLD: Final = "group-rebalancing"
+#: The cause of the second round of a cooperative rebalance.
+REVOKED: Final = "revoked-partitions"
+_OF_ROUNDS: Final = {"REBALANCE_IN_PROGRESS": TOLD, "MEMBER_ID_REQUIRED": "first-join"}
 REJOIN_REASONS: Final = Catalogue(table("client_reasons"))
 #: Kinds of lines of a process that has just started.
 STARTS: Final = frozenset({"config", "subscribed", "rd-started", "worker-config"})

@@ -89,14 +89,9 @@ class WrittenGenerations(GroupPart):
     def _begin(self, ended: Observation, generation: int) -> None:
         """The beginning of a round that no line tells."""
         group = self._group
-        if group.state == GroupState.PREPARING_REBALANCE:
-            return
-        event = events.GroupStateChanged(
-            group.name, group.state, GroupState.PREPARING_REBALANCE, generation - 1, UNKNOWN, None,
-            group.protocol, group.leader, group.members.count,
-        )  # fmt: skip
-        earliest = None if self._last is None else self._last.time_us
-        group.emit(ended, event, Why([ended], _BEGAN, earliest, ended.time_us, inferred=True), step=-8)
+        if group.state != GroupState.PREPARING_REBALANCE:
+            earliest = None if self._last is None else self._last.time_us
+            group.began_unsaid(ended, generation, _BEGAN, earliest)
 
     def _change_members(self, line: Observation, written: list[dict[str, Any]]) -> None:
         """Rows for the members that came and went since the last record, as far as no line told them."""

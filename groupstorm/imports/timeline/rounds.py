@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -47,6 +47,8 @@ class Round:
     joined: dict[str, Observation] = field(default_factory=dict)
     #: Those of them whose process had just started: the line, and the static id or None.
     new: dict[str, tuple[Observation, str | None]] = field(default_factory=dict)
+    #: Those of them that are static and were answered at once.
+    at_once: set[str] = field(default_factory=set)
     synced: dict[str, Observation] = field(default_factory=dict)
     #: Member id -> partitions that its own log says, and the line.
     told: dict[str, tuple[Observation, tuple[str, ...]]] = field(default_factory=dict)
@@ -62,10 +64,17 @@ class Round:
         self.orders[id(line)] = order
 
     @property
+    def is_return(self) -> bool:
+        """Whether only static members joined it that came back later, or nobody did."""
+        if self.stabilized is not None or (self.assigned is not None and self.joined):
+            return False
+        return self.joined.keys() <= self.at_once
+
+    @property
     def began(self) -> Observation | None:
         """When only clients tell of the round: the first line that asked for it, or at the latest the first
         of a member that was in it. None if the coordinator's lines tell of it, or nobody was in it."""
-        if self.stabilized is not None or not self.joined:
+        if self.stabilized is not None or self.is_return:
             return None
         return self.requested or min(self.joined.values(), key=lambda seen: seen.time_us)
 
@@ -80,6 +89,11 @@ class Round:
             planned: Mapping[str, list[str]] = self.finished.fields["assignments"]
             return {member: tuple(partitions) for member, partitions in planned.items()}
         return {member: partitions for member, (_, partitions) in self.told.items()}
+
+    @property
+    def planned(self) -> Collection[str]:
+        """The members that the leader's log names: all were there at once."""
+        return () if self.finished is None else self.finished.fields["assignments"].keys()
 
     @property
     def size(self) -> int | None:
@@ -149,7 +163,7 @@ def _completing(group: str, one: Round) -> list[RoundRow]:
     if one.stabilized is not None:
         line = one.stabilized
         why = Why([line], one.end_rule)
-    elif one.joined:
+    elif not one.is_return:
         line = min(one.joined.values(), key=lambda seen: seen.time_us)
         earliest = None if one.requested is None else one.requested.time_us
         why = Why([line], ROUND_OF_CLIENTS, earliest, line.time_us, inferred=True)
@@ -227,9 +241,10 @@ def _stable(group: str, one: Round) -> list[RoundRow]:
     synced = min(has_it, key=lambda seen: seen.time_us, default=None)
     if one.assigned is not None:
         line, why = one.assigned, Why([one.assigned])
-    elif synced is not None and one.stabilized is None:
+    elif synced is not None and not (one.is_return and one.joined):
         line = synced
-        before = one.finished or min(one.joined.values(), key=lambda seen: seen.time_us, default=None)
+        joined = min(one.joined.values(), key=lambda seen: seen.time_us, default=None)
+        before = one.finished or one.stabilized or joined
         earliest = None if before is None else before.time_us
         why = Why([line], ROUND_OF_CLIENTS, earliest, line.time_us, inferred=True)
     else:

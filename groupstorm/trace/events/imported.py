@@ -25,8 +25,9 @@ class EvidenceMissing(NamedTuple):
     """The logs do not say something; ``detail`` is the sentence that says what to add.
 
     ``cause``: ownership (who owned which partition; from now on, until `ownership_known`), members (who is in
-    the group), deaths (when processes died), rebalances (what happened between two descriptions), clock (how
-    a log's clock relates to the others').
+    the group), deaths (when processes died), topics (from when on, or until when, they need owners),
+    rebalances (what happened between two descriptions), clock (how a log's clock relates to the
+    others').
     ``generation``: the one that lacks it.
     """
 

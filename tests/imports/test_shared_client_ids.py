@@ -1,0 +1,91 @@
+"""Members that have one client id at once go by their member ids: Java's default is the same in every pod."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.imports.importing import (
+    broker_line,
+    failed,
+    figures,
+    generation,
+    import_texts,
+    java_line,
+    preparing,
+    received,
+    rows,
+    stabilized,
+)
+
+A, B, C = [f"consumer-g-1-{number}1111111-2222-3333-4444-555555555555" for number in (1, 2, 3)]
+
+
+def comes(time: str, member_id: str, state: str) -> str:
+    text = (
+        f"Pending dynamic member with id {member_id} joins group g in {state} state. Adding to the group now."
+    )
+    return broker_line(time, text)
+
+
+def begins(time: str, old: int, member_id: str) -> str:
+    return preparing(time, old, f"Adding new member {member_id} with group instance id None")
+
+
+ALONE = comes("10:00:00,000", A, "Empty") + begins("10:00:00,000", 0, A)
+TWO = (
+    ALONE
+    + comes("10:00:01,000", B, "PreparingRebalance")
+    + stabilized("10:00:03,000", 1, 2)
+    + received("10:00:03,100", 1, 2)
+)
+#: A process that has died, and its successor joins before its session has expired.
+SUCCESSOR = (
+    ALONE
+    + stabilized("10:00:03,000", 1, 1)
+    + received("10:00:03,100", 1, 1)
+    + comes("10:05:00,000", C, "Stable")
+    + begins("10:05:00,000", 1, C)
+    + failed("10:05:20,000", A)
+    + stabilized("10:05:20,000", 2, 1)
+    + received("10:05:20,100", 2, 1)
+)
+
+
+@pytest.mark.parametrize(
+    ("log", "names"), [(TWO, [A, B]), (SUCCESSOR, ["consumer-g-1", "consumer-g-1"])], ids=["two", "successor"]
+)
+def test_members_of_one_generation_are_several_processes(tmp_path: Path, log: str, names: list[str]) -> None:
+    import_texts(tmp_path, {"server.log": log})
+    assert [row["member"] for row in rows(tmp_path, "member_added")] == names
+    missing = [row["detail"] for row in rows(tmp_path, "evidence_missing") if row["cause"] == "names"]
+    assert len(missing) == (names[0] != names[1])
+    assert all("several members have the client id consumer-g-1 at once" in one for one in missing)
+
+
+def own(member_id: str, partition: str) -> str:
+    got = generation(1, member_id)
+    said = (
+        java_line("10:00:00,000", "Subscribed to topic(s): t", "consumer-g-1"),
+        java_line("10:00:03,010", f"Successfully joined group with generation {got}", "consumer-g-1"),
+        java_line("10:00:03,120", f"Successfully synced group in generation {got}", "consumer-g-1"),
+        java_line("10:00:03,130", f"Adding newly assigned partitions: {partition}", "consumer-g-1"),
+    )
+    return "".join(said)
+
+
+def test_their_logs_say_who_owned_what(tmp_path: Path) -> None:
+    import_texts(tmp_path, {"server.log": TWO, "a.log": own(A, "t-0"), "b.log": own(B, "t-1")})
+    owners = [(row["member"], row["partitions"]) for row in rows(tmp_path, "partitions_assigned")]
+    assert sorted(owners) == [(A, ["t-0"]), (B, ["t-1"])]
+    found = figures(tmp_path)["g"]
+    assert (found.unowned_partition_seconds, found.dual_owner_seconds, found.imbalance_max) == (0, 0, None)
+
+
+def test_without_the_coordinators_log_a_generation_shows_them_too(tmp_path: Path) -> None:
+    plan = ", ".join(f"{one}=Assignment(partitions=[t-{at}])" for at, one in enumerate((A, B)))
+    text = f"Finished assignment for group at generation 1: {{{plan}}}"
+    led = own(A, "t-0") + java_line("10:00:03,100", text, "consumer-g-1")
+    import_texts(tmp_path, {"a.log": led, "b.log": own(B, "t-1")})
+    assert sorted(row["member"] for row in rows(tmp_path, "partitions_assigned")) == [A, B]
