@@ -97,11 +97,16 @@ def rollout_answer(plan: Plan, settings: Settings, rollouts: Rollouts) -> str:
     ]
     killed = max(outcome.killed for outcome in outcomes)
     if killed:
-        grace = seconds((settings.optional_integer("termination_grace_ms") or 0) / 1000)
-        closing = seconds(closing_us(settings) / 1e6)
+        grace_us, longest_us = (
+            (settings.optional_integer("termination_grace_ms") or 0) * 1000,
+            closing_us(settings),
+        )
+        need = f"they may need {seconds(longest_us / 1e6)}"
+        if longest_us < grace_us:
+            need = f"a rebalance or a batch holds them up, else they need {seconds(longest_us / 1e6)} at most"
         parts.append(
             f"Up to {counted(killed, 'pod')} did not close within terminationGracePeriodSeconds "
-            f"({grace}; they may need {closing}): a pod that is killed {price_of_kill(settings)}."
+            f"({seconds(grace_us / 1e6)}; {need}): a pod that is killed {price_of_kill(settings)}."
         )
     return " ".join([*parts, *_membership(settings)])
 

@@ -9,8 +9,9 @@ import pytest
 
 from groupstorm.figures import Figures
 from groupstorm.report.rollout import Rollouts, rollout_answer
-from groupstorm.storms.deployments.alternatives import Outcome, read_outcome, remedies_for
+from groupstorm.storms.deployments.alternatives import Outcome, alternatives_to, read_outcome, remedies_for
 from groupstorm.storms.runs.run import Run
+from groupstorm.storms.scenario.settings import Settings
 from groupstorm.trace.events.scenario import StepTaken
 from groupstorm.trace.schema import Source
 from groupstorm.trace.writer import open_writer
@@ -75,3 +76,27 @@ def test_a_pod_that_a_full_group_refuses_starts_again() -> None:
     plan = plan_of(workload(), **{"group.max.size": 4})
     assert plan.settings["restart_failed"] is True
     assert next(remedies_for(plan)).change == "maxSurge: 0, maxUnavailable: 1"
+
+
+@pytest.mark.parametrize(
+    ("drain_s", "said"),
+    [
+        (0, "(30.0 s; a rebalance or a batch holds them up, else they need 500 ms at most): a pod"),
+        (40, "(30.0 s; they may need 40.5 s): a pod"),
+    ],
+)
+def test_the_reason_why_pods_are_killed(drain_s: int, said: str) -> None:
+    killing = scenario(
+        [{"at_ms": 0, "do": "start"}],
+        termination_grace_ms=30_000, stop_grace_ms={"exactly": 500}, drain_ms={"exactly": 1000 * drain_s},
+    )  # fmt: skip
+    settings = killing.resolve(None, 0, {}).settings
+    assert said in rollout_answer(plan_of(workload()), settings, rollouts(COMPLETE._replace(killed=2)))
+
+
+@pytest.mark.parametrize(("replicas", "are_side_by_side"), [(1, False), (2, True)])
+def test_one_pod_without_surge_has_no_other_beside_it(replicas: int, are_side_by_side: bool) -> None:
+    plan = plan_of(workload(replicas=replicas, strategy={"type": "Recreate"}))
+    prices = {one.name: one.price for one in alternatives_to(plan, Settings(("", plan.settings)))}
+    assert prices["static-members"].startswith("old and new pods run side by side") is are_side_by_side
+    assert prices["kip-848"].startswith("old and new pods run side by side")

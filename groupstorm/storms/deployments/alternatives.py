@@ -74,7 +74,8 @@ def alternatives_to(plan: Plan, settings: Settings) -> Iterator[Alternative]:
     """
     for one in _alternatives(plan, settings):
         rolls_only_here = plan.step != ROLLING and one.name != _ROLLING_UPDATE
-        yield one._replace(price=f"{_SIDE_BY_SIDE}; {one.price}") if rolls_only_here else one
+        are_several = settings.processes > 1 or one.settings.get("max_surge") != 0
+        yield one._replace(price=f"{_SIDE_BY_SIDE}; {one.price}") if rolls_only_here and are_several else one
 
 
 def _alternatives(plan: Plan, settings: Settings) -> Iterator[Alternative]:
