@@ -195,6 +195,10 @@ def _take_autoscaler(plan: Plan, scaling: Scaling, given: Mapping[str, Any]) -> 
         plan.settings["autoscaler"] = NO_AUTOSCALER
         plan.findings.append(f"{plan.consumer.autoscaler}: {KEDA_SEES_NO_LAG}.")
         return
+    plan.findings.append(
+        f"{plan.consumer.autoscaler} is not part of the run: no pods are added or removed, however large the "
+        "lag gets during the rollout."
+    )
     each = fixed.integer("members_per_pod")
     if "members" not in given and "member_settings" not in plan.settings:
         pods, why = pods_at_rollout(fixed, scaling.most)
