@@ -89,6 +89,7 @@ class Figures:
     records_dead_lettered: int | None
     records_out_of_order: int | None
     invariants: Mapping[str, str] | None
+    consumers_failed: Mapping[str, int] | None = None
     answer: str = ""
 
     @property

@@ -226,7 +226,9 @@ def not_ranked(unfit: Mapping[str, str]) -> list[str]:
 
 def consumers_ended(figures: Figures) -> str | None:
     """The errors that ended consumers, with the reasons of each; None if none did."""
-    dead = [f"{error} ({FATAL[error]})" for error in FATAL if (figures.errors or {}).get(error)]
+    # a response to a process that has closed meanwhile is an error, too, but ends none
+    counts = figures.errors if figures.consumers_failed is None else figures.consumers_failed
+    dead = [f"{error} ({why})" for error, why in FATAL.items() if (counts or {}).get(error)]
     return f"consumers ended with {listed(dead)}" if dead else None
 
 

@@ -48,7 +48,7 @@ def test_most_seeds_decide(outcomes: list[Outcome], stuck: str | None) -> None:
 
 def test_a_full_group_is_named() -> None:
     [figures] = runs(9)
-    full = replace(figures, errors={"GROUP_MAX_SIZE_REACHED": 4})
+    full = replace(figures, consumers_failed={"GROUP_MAX_SIZE_REACHED": 4})
     assert rollouts(STUCK, figures=full).stuck == (
         f"{STUCK.stuck}; consumers ended with GROUP_MAX_SIZE_REACHED (the group is full, see group.max.size)"
     )
