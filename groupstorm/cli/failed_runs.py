@@ -126,7 +126,7 @@ def _print_overloads(runs: Sequence[Run]) -> None:
     for run in runs:
         growth = None if run.violations else lag_growth(run.figures)
         if growth is not None and grows_in_most(seeds[run.scenario.variant]):
-            by_arithmetic.setdefault((*_arithmetic(run.scenario, growth),), []).append((growth, run))
+            by_arithmetic.setdefault((*_arithmetic(run, growth),), []).append((growth, run))
     for lines, found in by_arithmetic.items():
         growth = max(growth for growth, _ in found)
         header = f"{_named([run for _, run in found])}: this configuration cannot keep up"
@@ -134,22 +134,25 @@ def _print_overloads(runs: Sequence[Run]) -> None:
         print_lines_aside("\n".join([header, *said, *lines]))
 
 
-def _arithmetic(scenario: ResolvedScenario, growth: float) -> Iterable[str]:
+def _arithmetic(run: Run, growth: float) -> Iterable[str]:
     """Lines on the records that arrive and those that members process, and on the values that are enough.
 
-    If the lag grows by all that arrives, nobody reads, and no value of these settings is enough."""
+    If the lag grows by all that arrives, nobody reads, and no value of these settings is enough. But members
+    that have processed some, and are too slow, may do none within a few seconds."""
+    scenario = run.scenario
     load = member_load(scenario.settings, scenario.steps)
     if load.per_member is None:
         return
+    is_enough = load.of_unluckiest(load.members) < load.per_member
     fitting = fitting_records(scenario.settings)
     if fitting is not None:
         yield from _indented(_outlasted_locks(scenario.settings, fitting))
         if load.arriving < (load.together or 0):
             return  # there are members enough
-    elif growth >= _ALL * load.arriving:
+    elif growth >= _ALL * load.arriving and (is_enough or not run.figures.records_processed):
         yield f"  nobody processes any of the {rate(load.arriving)} records a second that arrive"
         return
-    if load.of_unluckiest(load.members) < load.per_member:
+    if is_enough:
         yield from _indented(
             f"in the mean its members process more than the {rate(load.arriving)} records a second that "
             "arrive: perhaps one of them owns more than its share, or the run ended while a slow record was "

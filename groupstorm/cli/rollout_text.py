@@ -50,7 +50,10 @@ class Answer:
         if len(self.rollouts) == 1:
             return None
         figures = {name: one.figures for name, one in self.rollouts.items()}
-        never = {name: one.stuck for name, one in self.rollouts.items() if one.stuck is not None}
+        # one seed is enough not to recommend a change, but not to give up the rollout in use
+        never = {
+            name: why for name, one in self.rollouts.items() if (why := one.stands()) and name != AS_IT_IS
+        }
         overload = growing_lag(self.settings)
         return advise_alternative(figures, self.alternatives, never, " ".join(overload))
 

@@ -89,6 +89,7 @@ class Figures:
     records_dead_lettered: int | None
     records_out_of_order: int | None
     invariants: Mapping[str, str] | None
+    consumers_failed: Mapping[str, int] | None = None
     answer: str = ""
 
     @property
@@ -139,6 +140,9 @@ def verdict_on(found: str) -> str:
 NOTICED: Final = 1
 NOTICED_SHARE: Final = 0.1
 
+#: Below this a growth has a tenth: 2 beside 1.5 records a second that arrive would be wrong.
+LEAST_WHOLE: Final = 10
+
 #: While no record has waited for so long, the lag only goes up and down between polls.
 LEAST_STALENESS_S: Final = 5
 
@@ -158,5 +162,6 @@ def grows_in_most(runs: Sequence[Figures]) -> bool:
 
 
 def overload_sentence(growth: float) -> str:
-    shown = counted(round(growth), "record") if growth >= 1 else f"{growth:.1f} records"
+    is_small = growth < LEAST_WHOLE and round(growth, 1) != round(growth)
+    shown = f"{growth:.1f} records" if is_small else counted(round(growth), "record")
     return f"at the end the lag still grew by {shown} a second: less is processed than arrives"

@@ -10,6 +10,7 @@ from groupstorm.history.settling import Moves, Settling
 from groupstorm.history.shares import ShareFigures
 from groupstorm.history.tasks import TaskFigures
 from groupstorm.history.unknown import Unknown
+from groupstorm.trace.events.member import MemberFailed
 from groupstorm.trace.events.scenario import InvariantChecked, RequestsCounted
 
 
@@ -78,6 +79,8 @@ class GroupSums:
         self.has_member_rows = True
         self.requests: list[tuple[str, str | None, int]] = []
         self.invariants: dict[str, str] = {}
+        #: The errors that ended consumers: of the whole trace, as `requests` are.
+        self.failed: dict[str, int] = {}
         self.poll_timeouts = 0
         self.changes = 0
         self.rounds_after_changes = 0
@@ -93,6 +96,9 @@ class GroupSums:
 
     def requests_counted(self, _now_us: int, event: RequestsCounted) -> None:
         self.requests.append((event.api, event.error, event.count))
+
+    def member_failed(self, _now_us: int, event: MemberFailed) -> None:
+        self.failed[event.error] = self.failed.get(event.error, 0) + 1
 
     def invariant_checked(self, _now_us: int, event: InvariantChecked) -> None:
         self.invariants[event.cause] = event.detail

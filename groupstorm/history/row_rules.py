@@ -102,7 +102,7 @@ class RowRules:
             member_events.PartitionsPaused: (self._paused,),
             member_events.PartitionsResumed: (self._resumed,),
             member_events.MemberClosed: (gone, self._origins.closed),
-            member_events.MemberFailed: (gone, self._origins.broke_off),
+            member_events.MemberFailed: (gone, self._origins.broke_off, self._sums.member_failed),
         }  # fmt: skip
 
     def _scenario_handlers(self) -> Handlers:

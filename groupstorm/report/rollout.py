@@ -39,6 +39,7 @@ from groupstorm.storms.runs.run import Run
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.setting_names import (
     CONSUMER_SESSION_TIMEOUT,
+    DEPLOYMENT,
     GROUP_PROTOCOL,
     LEAVE,
     OUTLASTS,
@@ -48,6 +49,7 @@ from groupstorm.storms.scenario.setting_names import (
 )
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.verdicts.measures import spread_of, with_range
+from groupstorm.verdicts.ranking import consumers_ended
 from groupstorm.whatif.client_settings import KAFKA_STREAMS, library_of
 from groupstorm.wording import counted, seconds, size
 
@@ -67,23 +69,44 @@ class Rollouts(NamedTuple):
     def figures(self) -> list[Figures]:
         return [run.figures for run in self.runs]
 
+    def stands(self, least: int = 1) -> str | None:
+        """Why it never completes with ``least`` or more of the seeds; None if it does with all others."""
+        found = [one.stuck for one in self.outcomes if one.stuck is not None]
+        if len(found) < least:
+            return None
+        return f"{found[0]} ({len(found)} of {len(self.outcomes)} seeds)" if len(self.runs) > 1 else found[0]
+
     @property
     def stuck(self) -> str | None:
-        """Why it never completes with one of the seeds; None if it always does."""
-        return next((one.stuck for one in self.outcomes if one.stuck is not None), None)
+        """Why it never completes with most of the seeds; None if it does with half of them."""
+        why = self.stands(len(self.outcomes) // 2 + 1)
+        stuck = [run.figures for run, one in zip(self.runs, self.outcomes, strict=True) if one.stuck]
+        ended = None if why is None else next(filter(None, map(consumers_ended, stuck)), None)
+        return why if ended is None else f"{why}; {ended}"
 
 
 def rollout_answer(plan: Plan, settings: Settings, rollouts: Rollouts) -> str:
     """The paragraph: how long the rollout takes, what it costs, and why."""
     outcomes, runs = rollouts.outcomes, rollouts.figures
-    parts = [_takes(plan, settings, outcomes), _costs(outcomes, runs), *_tasks(runs), *_lag(runs)]
+    parts = [
+        _takes(plan, settings, outcomes),
+        *_late(settings, rollouts),
+        _costs(outcomes, runs),
+        *_tasks(runs),
+        *_lag(runs),
+    ]
     killed = max(outcome.killed for outcome in outcomes)
     if killed:
-        grace = seconds((settings.optional_integer("termination_grace_ms") or 0) / 1000)
-        closing = seconds(closing_us(settings) / 1e6)
+        grace_us, longest_us = (
+            (settings.optional_integer("termination_grace_ms") or 0) * 1000,
+            closing_us(settings),
+        )
+        need = f"they may need {seconds(longest_us / 1e6)}"
+        if longest_us < grace_us:
+            need = f"a rebalance or a batch holds them up, else they need {seconds(longest_us / 1e6)} at most"
         parts.append(
             f"Up to {counted(killed, 'pod')} did not close within terminationGracePeriodSeconds "
-            f"({grace}; they may need {closing}): a pod that is killed {price_of_kill(settings)}."
+            f"({seconds(grace_us / 1e6)}; {need}): a pod that is killed {price_of_kill(settings)}."
         )
     return " ".join([*parts, *_membership(settings)])
 
@@ -114,6 +137,21 @@ def _takes(plan: Plan, settings: Settings, outcomes: Sequence[Outcome]) -> str:
     if settings.choice("ready_when") == RUNS:
         return f"{how}: for Kubernetes that is done after {took}, whether the consumers poll or not."
     return f"{how}: that takes {took}."
+
+
+def _late(settings: Settings, rollouts: Rollouts) -> Iterator[str]:
+    """The sentences on seeds with which it never completes, or its progress deadline passes."""
+    stands = rollouts.stands()
+    if stands is not None:
+        yield f"With some seeds it never completes: {stands}."
+    late = [one.late_s for one in rollouts.outcomes if one.late_s is not None]
+    if late and settings.choice("deployment") == DEPLOYMENT:
+        deadline = seconds(settings.integer("progress_deadline_ms") / 1000)
+        yield (
+            f"progressDeadlineSeconds ({deadline}) pass without progress with {len(late)} of "
+            f"{counted(len(rollouts.outcomes), 'seed')}, first after {seconds(min(late))}: from then on "
+            "`kubectl rollout status` reports a failure, but the rollout goes on."
+        )
 
 
 def _costs(outcomes: Sequence[Outcome], runs: Sequence[Figures]) -> str:

@@ -224,12 +224,18 @@ def not_ranked(unfit: Mapping[str, str]) -> list[str]:
     return sentences
 
 
+def consumers_ended(figures: Figures) -> str | None:
+    """The errors that ended consumers, with the reasons of each; None if none did."""
+    # a response to a process that has closed meanwhile is an error, too, but ends none
+    counts = figures.errors if figures.consumers_failed is None else figures.consumers_failed
+    dead = [f"{error} ({why})" for error, why in FATAL.items() if (counts or {}).get(error)]
+    return f"consumers ended with {listed(dead)}" if dead else None
+
+
 def _reasons(figures: Figures) -> dict[str, str]:
     reasons = {}
-    dead = [error for error in FATAL if (figures.errors or {}).get(error)]
-    if dead:
-        why = listed([f"{error} ({FATAL[error]})" for error in dead])
-        reasons[why] = f"consumers ended with {why}"
+    if (dead := consumers_ended(figures)) is not None:
+        reasons[dead] = dead
     refused = (figures.errors or {}).get(REFUSED, 0)
     if refused and not _NEW_PROTOCOLS.isdisjoint(figures.requests or {}):
         reasons["refused"] = f"the group could not change its protocol ({REFUSED})"

@@ -73,7 +73,8 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
     },
     FiguresAccumulator: {"_from_us": _Time, "_first_us": _Time},
     GroupSums: {
-        "requests": list[tuple[str, str | None, int]], "invariants": _Texts, "first_change_us": _Time,
+        "requests": list[tuple[str, str | None, int]], "failed": dict[str, int], "invariants": _Texts,
+        "first_change_us": _Time,
     },
     RowRules: {},
     Rounds: {

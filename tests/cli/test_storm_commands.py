@@ -209,6 +209,20 @@ def test_a_group_that_nobody_reads_for_is_not_told_to_have_more_members(tmp_path
     assert "with which it keeps up" not in ran.stderr
 
 
+def test_members_that_do_no_record_in_the_last_seconds_may_just_be_slow(tmp_path: Path) -> None:
+    slow = [
+        f"--set={name}={value}"
+        for name, value in {
+            "members": 2, "partitions": 2, "record_rate": 1, "process_ms": "25s", "max.poll.records": 1,
+            "least_duration_ms": "5m",
+        }.items()
+    ]  # fmt: skip
+    ran = groupstorm("run", "deploy-and-crash", *slow, "--out", "x", cwd=tmp_path)
+    assert "the lag still grew by 2 records a second" in ran.stderr
+    assert "nobody processes any" not in ran.stderr
+    assert "concurrency with which it keeps up: 26 (now 1)" in ran.stderr
+
+
 @pytest.mark.slow
 def test_a_configuration_that_cannot_keep_up_is_a_finding_and_no_failure(tmp_path: Path) -> None:
     """Two members do 2,000 records a second, 30 partitions get 3,000; steps come to an end without them."""

@@ -181,10 +181,12 @@ def test_requests_and_invariants_are_summed_by_name() -> None:
         ("JoinGroup", "ILLEGAL_GENERATION", 1),
     ):
         trace.add(1, Source.WORLD, world_events.RequestsCounted("g", api, error, count))
+    trace.add(1, Source.MEMBER, member_events.MemberFailed("g", "a", "a-1", "FENCED_INSTANCE_ID"))
     trace.add(1, Source.WORLD, world_events.InvariantChecked("g", "one_owner", "broke: t-0"))
     figures = trace.figures()
     assert figures.requests == {"JoinGroup": 1, "OffsetCommit": 7, "SyncGroup": 7}
     assert figures.errors == {"ILLEGAL_GENERATION": 3}
+    assert figures.consumers_failed == {"FENCED_INSTANCE_ID": 1}
     assert figures.commits_rejected == {"ILLEGAL_GENERATION": 2}
     assert figures.invariants == {"one_owner": "broke: t-0"}
     assert figures.answer.endswith("violated: one_owner.")

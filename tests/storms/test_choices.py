@@ -37,6 +37,34 @@ def test_the_default_of_the_strategy_is_its_first_assignor() -> None:
     assert found.sets == {"eager": "", "cooperative": "partition.assignment.strategy=cooperative-sticky"}
 
 
+def test_clients_whose_defaults_differ_have_each_its_own() -> None:
+    """A value that is set for all of them is a change, whichever it is: some client has another default."""
+    mixed = {"client_profile": ["java", "librdkafka"]}
+    found = choices(
+        {
+            "left": resolved(**mixed),
+            "range": resolved(**mixed, **{"partition.assignment.strategy": ["range"]}),
+            "roundrobin": resolved(**mixed, **{"partition.assignment.strategy": ["roundrobin"]}),
+        }
+    )
+    assert found.words == "partition.assignment.strategy=each client's own"
+    assert found.has_them == "left"
+    assert [one.changes for one in found.distances.values()] == [0, 1, 1]
+    assert found.sets["range"] == "partition.assignment.strategy=range"
+
+
+def test_each_client_is_held_against_its_own_default() -> None:
+    mixed = {"client_profile": ["java", "aiokafka"]}
+    found = choices(
+        {
+            "left": resolved(**mixed),
+            "20": resolved(**mixed, **{"session.timeout.ms": 20_000}),
+            "60": resolved(**mixed, **{"session.timeout.ms": 60_000}),
+        }
+    )
+    assert [*found.cautions] == ["20"]
+
+
 def test_an_assignor_that_no_kafka_client_brings_is_farther_than_one_of_kafkas() -> None:
     """It has to be built into every consumer: of two that are as good, Kafka's own is the one to take."""
     names = (

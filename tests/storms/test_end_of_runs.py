@@ -51,9 +51,19 @@ def test_a_run_is_over_when_its_group_is_at_rest_and_its_tail_has_passed(
     assert ended(*steps, **settings) == (end_s, "held")
 
 
-def test_a_group_that_is_unsettled_by_its_tail_gets_no_longer_than_its_time_to_settle() -> None:
-    said = "the group had not settled when the scenario ended"
-    assert ended(**COLLECTION, settle_timeout_ms=8_000) == (9, said)
+@pytest.mark.parametrize(
+    ("settings", "end_s"),
+    [
+        # the tail ends at 9 s, within the pause of 8 s to 11 s
+        ({"settle_timeout_ms": 8_000}, 11),
+        # at 30 s a pause of 30 s to 33 s has begun; the tail ends at 35 s
+        ({"settle_timeout_ms": 8_000, "least_duration_ms": 31_000}, 35),
+    ],
+)
+def test_a_pause_is_waited_for_when_the_time_to_settle_is_over(
+    settings: dict[str, Any], end_s: float
+) -> None:
+    assert ended(**COLLECTION, **settings) == (end_s, "held")
 
 
 @pytest.mark.parametrize(

@@ -139,7 +139,7 @@ def test_what_is_noticed_of_records_grows_with_the_records() -> None:
 
 
 def test_a_variant_whose_consumers_died_is_named_and_not_ranked() -> None:
-    dead = figures(unowned_partition_seconds=0.0, errors={"GROUP_MAX_SIZE_REACHED": 1})
+    dead = figures(unowned_partition_seconds=0.0, consumers_failed={"GROUP_MAX_SIZE_REACHED": 1})
     lines = said(a=unowned(100), b=unowned(900), c=dead)
     assert bare(lines[0]) == "Best by un-owned time: a."
     assert lines[1] == (

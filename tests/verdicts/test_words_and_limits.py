@@ -112,6 +112,7 @@ def test_ratios(value: float, least: float, words: str) -> None:
         ({"records_duplicated": 2}, "; 2 records processed again."),
         ({"records_skipped": 3}, "; 3 records skipped (auto.offset.reset=earliest reads them)."),
         ({"lag_growth_per_second": 1}, "; at the end the lag still grew by 1 record a second: less is"),
+        ({"lag_growth_per_second": 1.5}, "; at the end the lag still grew by 1.5 records a second: less is"),
         ({"probing_rebalances": 1}, "at no time did every task run; no stable assignment came, in 1 probing"),
         (
             {
@@ -296,7 +297,12 @@ def test_a_variant_whose_consumers_died_or_whose_group_never_rests_is_not_ranked
         {
             "quiet": [figures(errors={}, invariants={"group_settles": "held"}), figures()],
             "passing": [figures(errors={"UNKNOWN_MEMBER_ID": 3, "FENCED_INSTANCE_ID": 0})],
-            "dead": [figures(), figures(errors={"FENCED_INSTANCE_ID": 1, "GROUP_MAX_SIZE_REACHED": 2})],
+            "dead": [
+                figures(),
+                figures(consumers_failed={"FENCED_INSTANCE_ID": 1, "GROUP_MAX_SIZE_REACHED": 2}),
+            ],
+            "closed": [figures(errors={"FENCED_INSTANCE_ID": 1}, consumers_failed={})],
+            "share": [figures(errors={"FENCED_INSTANCE_ID": 1}, consumers_failed=None)],
             "restless": [figures(invariants={"group_settles": "never at rest"})] * 2,
             "late": [figures(invariants={"group_settles": "settled late: 13 minutes"})],
             "wrong": [figures(invariants={"one_owner": "t-0 has two"})],
@@ -309,6 +315,7 @@ def test_a_variant_whose_consumers_died_or_whose_group_never_rests_is_not_ranked
             "asked": [figures(errors={"GROUP_ID_NOT_FOUND": 1}, requests={"DeleteGroups": 1})],
         }
     )
+    assert found.pop("share").startswith("consumers ended with FENCED_INSTANCE_ID (another")
     assert found == {
         "streams": "the group could not change its protocol (GROUP_ID_NOT_FOUND)",
         "refused": "the group could not change its protocol (GROUP_ID_NOT_FOUND)",

@@ -74,7 +74,8 @@ def alternatives_to(plan: Plan, settings: Settings) -> Iterator[Alternative]:
     """
     for one in _alternatives(plan, settings):
         rolls_only_here = plan.step != ROLLING and one.name != _ROLLING_UPDATE
-        yield one._replace(price=f"{_SIDE_BY_SIDE}; {one.price}") if rolls_only_here else one
+        are_several = settings.processes > 1 or one.settings.get("max_surge") != 0
+        yield one._replace(price=f"{_SIDE_BY_SIDE}; {one.price}") if rolls_only_here and are_several else one
 
 
 def _alternatives(plan: Plan, settings: Settings) -> Iterator[Alternative]:
@@ -227,18 +228,20 @@ class Outcome(NamedTuple):
     """``seconds`` from the rollout's step until the last pod is available; None if it is stuck.
 
     ``stuck``: why, and when Kubernetes reports it, as a sentence; ``killed`` pods got SIGKILL.
+    ``late_s``: seconds from the step until the first progress deadline passes; None if none does.
     """
 
     seconds: float | None
     stuck: str | None
     rebalances: int
     killed: int
+    late_s: float | None = None
 
 
 def read_outcome(trace: Path, step: str) -> Outcome:
     """The outcome of the one rollout in the trace, whose kind of step is ``step``."""
     begun_us: int | None = None
-    seconds, stuck = None, None
+    seconds, stuck, late_s = None, None, None
     rebalances = killed = 0
     for row, entry in read_entries(trace):
         if row["event"] == "step_taken":
@@ -246,12 +249,13 @@ def read_outcome(trace: Path, step: str) -> Outcome:
                 begun_us = row["time_us"]
             elif row["cause"] == COMPLETE and begun_us is not None:
                 seconds, stuck = (row["time_us"] - begun_us) / 1e6, None
-            elif row["cause"] == STUCK:
+            elif row["cause"] == STUCK and begun_us is not None:
+                late_s = late_s or (row["time_us"] - begun_us) / 1e6
                 stuck = row["detail"].partition(": ")[2]
             killed += row["cause"] == step and row["detail"].startswith("SIGKILL")
         elif begun_us is not None and entry is not None:
             rebalances += is_rebalance(entry[2])
-    return Outcome(seconds, stuck, rebalances, killed)
+    return Outcome(seconds, stuck, rebalances, killed, late_s)
 
 
 class Remedy(NamedTuple):
@@ -267,6 +271,8 @@ def remedies_for(plan: Plan) -> Iterator[Remedy]:
     """Changes that may end a rollout that never completes, in the order in which people would try them."""
     is_deployment = plan.settings["deployment"] == DEPLOYMENT
     if is_deployment and plan.step == "rolling-restart":
+        if plan.may_be_full:
+            yield _with(plan, "no-surge", "maxSurge: 0, maxUnavailable: 1", max_surge=0, max_unavailable=1)
         yield _with(plan, "max-unavailable", "maxUnavailable: 1", max_unavailable=1)
         recreated = replace(plan, step="recreate")
         yield Remedy("recreate", "strategy: Recreate", "recreate", recreated.scenario())

@@ -1,9 +1,15 @@
-"""The base of all rollouts: pods that start, become available and stop, a progress deadline, an end."""
+"""The base of all rollouts: pods that start, become available and stop, a progress deadline, an end.
+
+Source of the deadline: `DeploymentProgressing` in pkg/controller/deployment/util/deployment_util.go. A pod
+that starts, becomes ready or becomes available is progress, and so is an old pod that stops. Without any
+until the deadline the controller sets a condition, and goes on.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import zip_longest
 
 from groupstorm.storms.runs.scenario_host import Process, partitions_owned
@@ -11,7 +17,7 @@ from groupstorm.storms.runs.steps_of_run import StepsOfRun
 from groupstorm.storms.scenario.setting_names import ASSIGNED, RUNS
 from groupstorm.storms.scenario.steps import Step
 
-#: Causes of `StepTaken`: how a rollout ended.
+#: Causes of `StepTaken`: a rollout is complete, or has made no progress until its deadline.
 COMPLETE, STUCK = "rollout-complete", "rollout-stuck"
 
 #: From the end of a process to the first poll() of its successor, and from there until that is available, in
@@ -23,6 +29,10 @@ _REVISION = re.compile(r"-v\d+$")
 #: The period of a probe that looks whether the process owns a partition (`ready_when: assigned`).
 PROBE_INTERVAL_US = 1_000_000
 
+#: A run waits so long for progress of a rollout (Kubernetes' default deadline), or until the rollout's own
+#: deadline if that is later.
+STANDS_US = 600_000_000
+
 
 def time_to_available_us(steps: StepsOfRun) -> int:
     """Draw the time from the event of `ready_when` until the pod is available: probe, minReadySeconds."""
@@ -30,16 +40,22 @@ def time_to_available_us(steps: StepsOfRun) -> int:
 
 
 def await_available(
-    steps: StepsOfRun, process: Process, then: Callable[[], None], ready_us: int | None = None
+    steps: StepsOfRun,
+    process: Process,
+    then: Callable[[], None],
+    ready_us: int | None = None,
+    after: Callable[[int, Callable[[], None]], object] | None = None,
 ) -> None:
     """Call ``then`` when ``process``, which has just polled for the first time, is available.
 
-    Never if it is gone before. ``ready_us``: how long that takes, if it is not drawn.
+    Never if it is gone before. ``ready_us``: how long that takes, if it is not drawn. ``after``: calls a
+    function so much later, in place of the clock.
     """
     host = steps.host
 
     def ready_later() -> None:
-        host.clock.after(time_to_available_us(steps) if ready_us is None else ready_us, available)
+        us = time_to_available_us(steps) if ready_us is None else ready_us
+        (after or host.clock.after)(us, available)
 
     def available() -> None:
         if process.alive:
@@ -97,6 +113,8 @@ class Rollout:
         self._begun_us = self._progress_us = steps.host.clock.now_us
         self._deadline_us = steps.host.settings.integer("progress_deadline_ms") * 1000
         self._reported = False
+        #: Whether the run waits for the rollout: it has not stood still for too long.
+        self._is_awaited = True
         steps.begin()
         steps.host.clock.after(self._deadline_us, self._check_progress)
 
@@ -113,7 +131,8 @@ class Rollout:
             if was_available:  # it has failed since then
                 return
             self.unready[name] = process
-            await_available(self.steps, process, available, None if ready_ms is None else ready_ms * 1000)
+            ready_us = None if ready_ms is None else ready_ms * 1000
+            await_available(self.steps, process, available, ready_us, partial(self._after, process))
 
         def available() -> None:
             nonlocal was_available
@@ -131,9 +150,26 @@ class Rollout:
         start_us = self.steps.duration_us("start_ms") if start_ms is None else start_ms * 1000
         if self.steps.host.settings.choice("ready_when") == RUNS:
             self.steps.spawn(index, name, start_us, is_wanted=is_wanted)
-            self.steps.host.clock.after(time_to_available_us(self.steps), available)
+            self._after(None, time_to_available_us(self.steps), available)
         else:
             self.steps.spawn(index, name, start_us, started, is_wanted)
+
+    def _after(self, process: Process | None, us: int, available: Callable[[], None]) -> None:
+        """Call ``available`` after ``us``, and the run waits; ``process`` is ready minReadySeconds before."""
+        clock, min_ready_us = self.steps.host.clock, self.steps.host.settings.integer("min_ready_ms") * 1000
+
+        def ready() -> None:
+            if process is None or process.alive:
+                self.progressed()
+
+        def then() -> None:
+            available()
+            self.steps.end()
+
+        if 0 < min_ready_us <= us:
+            clock.after(us - min_ready_us, ready)
+        self.steps.begin()
+        clock.after(us, then)
 
     def stop_pod(self, name: str, on_gone: Callable[[], None]) -> None:
         """Stop a pod; one that has not polled yet never does."""
@@ -150,11 +186,15 @@ class Rollout:
     # -- progress --------------------------------------------------------------------------------
 
     def progressed(self) -> None:
-        """A pod was started or stopped, or became available. A pause is not over because of that."""
+        """A pod was started or stopped, or became ready or available. A pause is not over because of that."""
         self._progress_us = max(self._progress_us, self.steps.host.clock.now_us)
-        if self._reported and not self.done:
-            self._reported = False
+        if self.done:
+            return
+        if not self._is_awaited:
+            self._is_awaited = True
             self.steps.begin()
+        if self._reported:
+            self._reported = False
             self.steps.host.clock.after(self._deadline_us, self._check_progress)
 
     def pause(self, duration_us: int, detail: str, then: Callable[[], None]) -> None:
@@ -176,7 +216,7 @@ class Rollout:
         self.done = True
         took_us = self.steps.host.clock.now_us - self._begun_us
         self.steps.emit_step(COMPLETE, None, f"{self.do}: after {took_us / 1e6:,.1f} s")
-        self.steps.end()
+        self._let_run_end()
 
     def _check_progress(self) -> None:
         if self.done or self._reported:
@@ -187,7 +227,18 @@ class Rollout:
             return
         self._reported = True
         self.steps.emit_step(STUCK, None, f"{self.do}: {self._reason()}")
-        self.steps.end()
+        self.steps.host.clock.after(max(0, STANDS_US - self._deadline_us), self._give_up)
+
+    def _give_up(self) -> None:
+        stands_us = self._progress_us + max(STANDS_US, self._deadline_us)
+        if self._reported and not self.done and self.steps.host.clock.now_us >= stands_us:
+            self._let_run_end()
+
+    def _let_run_end(self) -> None:
+        """The run waits no more for this rollout."""
+        if self._is_awaited:
+            self._is_awaited = False
+            self.steps.end()
 
     def _reason(self) -> str:
         """The sentence on why nothing has happened for so long."""

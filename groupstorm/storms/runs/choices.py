@@ -7,6 +7,7 @@ long a failover takes, how many members there are), none of them can be recommen
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from math import log
 from typing import Any, Final
 
@@ -53,6 +54,8 @@ POLL_INTERVAL: Final = "max.poll.interval.ms"
 SILENCE: Final = frozenset({"pause", "disconnect"})
 #: The settings of a run's response to its findings, which change no configuration.
 OF_THE_RUN: Final = frozenset({"if_never_settled"})
+#: In the place of a setting of several client libraries that all have another default for it.
+EACH_ITS_OWN: Final = ("each client's own",)
 
 
 def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults | None:
@@ -61,14 +64,17 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
     first = next(iter(written.values()))
     differing = [
         setting
-        for setting in first
-        if setting not in OF_THE_RUN and any(one.get(setting) != first[setting] for one in written.values())
+        for setting in dict.fromkeys(chain(*written.values()))
+        if setting not in OF_THE_RUN
+        and any(one.get(setting) != first.get(setting) for one in written.values())
     ]
     if not differing or not all(is_choice(setting) for setting in differing):
         return None
     of_client = _written(client_defaults(next(iter(configurations.values())).settings))
     without = PLATFORM if "deployment" in differing else frozenset()
-    defaults = {setting: of_client[setting] for setting in differing if setting not in without}
+    defaults = {
+        setting: of_client.get(setting, EACH_ITS_OWN) for setting in differing if setting not in without
+    }
     words = ", ".join(f"{setting}={_shown(setting, value)}" for setting, value in defaults.items())
     return Defaults(
         words,
@@ -117,8 +123,9 @@ def begin_apart(configurations: Mapping[str, ResolvedScenario]) -> bool:
 def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any]) -> Iterator[str]:
     """Sentences on settings that differ between configurations: timeouts below the default, a protocol."""
     own = scenario.settings
+    clients = [*zip(client_defaults(own).at_start(), own.at_start(), strict=False)]  # rules come behind
     for name, caution in _ON_SHORTER.items():
-        if name in defaults and own.integer(name) < defaults[name]:
+        if name in defaults and any(one.integer(name) < default.integer(name) for default, one in clients):
             yield caution(scenario)
     if GROUP_PROTOCOL in defaults and own.choice(GROUP_PROTOCOL) == CONSUMER:
         needs = consumer_protocol_needs(own.names("client_profile"))
@@ -188,7 +195,7 @@ def client_defaults(settings: Settings) -> Settings:
 def _distance(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> Distance:
     changes, of_numbers = 0, 0.0
     for setting, default in defaults.items():
-        value = settings[setting]
+        value = settings.get(setting, EACH_ITS_OWN)
         if _effective(setting, value) == _effective(setting, default):
             continue
         # an assignor that no Kafka client brings has to be built, shipped and kept: that is a change more

@@ -15,7 +15,7 @@ from groupstorm.storms.records.positions import Records, Work, caught_up
 from groupstorm.storms.records.rates import ProcessingRates
 from groupstorm.storms.runs.scenario_host import ConsumerProcess
 from groupstorm.storms.world.connection import VirtualConnection
-from groupstorm.storms.world.disturbances import ConnectionFaults
+from groupstorm.storms.world.disturbances import ConnectionFaults, Pauses
 from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.periodic_requests.requests import PeriodicRequests
 from groupstorm.trace.events.group_states import GroupState
@@ -33,6 +33,9 @@ class MemberProcess(ConsumerProcess, Protocol):
     faults: ConnectionFaults
     periodic_requests: PeriodicRequests
     rates: ProcessingRates
+
+    @property
+    def pauses(self) -> Pauses: ...
 
     @property
     def membership(self) -> GroupMember: ...

@@ -38,7 +38,7 @@ CHECK_INTERVAL_US = 1_000_000
 """The interval, in virtual time, at which a run checks whether it is over."""
 
 LAST_REBALANCE_US = 600_000_000
-"""A rebalance that is under way when `settle_timeout_ms` has passed may take so long."""
+"""A rebalance or a pause that is under way when `settle_timeout_ms` has passed may take so long."""
 
 
 def simulate(
@@ -112,15 +112,29 @@ def _run_to_the_end(world: World, steps: StepRunner, progress: Progress | None) 
     _run_until_met(world, end, settling)
     followed_up = world.give_up_follow_ups()
     if followed_up:
-        given_up_us = world.clock.now_us
-        while not world.settled and world.clock.now_us - given_up_us < LAST_REBALANCE_US:
-            world.run_until(world.clock.now_us + CHECK_INTERVAL_US)
+        _run_until_settled(world)
+    _wait_for_pauses(world, end)
     world.run_until(world.clock.now_us + end.tail_us)
     while end.at_rest and not end.timed_out and not world.settled:
         _run_until_met(world, end, settling)
         world.run_until(world.clock.now_us + end.tail_us)
+    _wait_for_pauses(world, end)
     if not end.at_rest and not followed_up:
         _observe(world, end, settling)
+
+
+def _wait_for_pauses(world: World, end: EndCondition) -> None:
+    """Go on until no process stands still: a group with one has not settled, and its lag grows, whatever its
+    settings are."""
+    if world.has_pauses:
+        _run_until_settled(world)
+        end.is_met()
+
+
+def _run_until_settled(world: World) -> None:
+    given_up_us = world.clock.now_us + LAST_REBALANCE_US
+    while not world.settled and world.clock.now_us < given_up_us:
+        world.run_until(world.clock.now_us + CHECK_INTERVAL_US)
 
 
 def _run_until_met(world: World, end: EndCondition, settling: Settling) -> None:

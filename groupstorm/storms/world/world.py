@@ -110,6 +110,11 @@ class World:
             self._environment.broker.group
         )
 
+    @property
+    def has_pauses(self) -> bool:
+        """Whether a member stands still, or works on a long batch."""
+        return any(process.pauses.lasts for process in self._environment.members.by_name.values())
+
     def member(self, name: str) -> MemberProcess:
         return self._environment.members.by_name[name]
 

@@ -38,12 +38,14 @@ def test_a_scaled_object_with_its_defaults() -> None:
     }  # fmt: skip
     assert {name: plan.settings[name] for name in expected} == expected
     assert plan.consumer.unused == {}
+    assert any(one.startswith("ScaledObject orders-lag is not part of the run: no") for one in plan.findings)
 
 
 def test_kedas_scaler_sees_no_lag_of_a_share_group() -> None:
     plan = plan_of(workload(replicas=6), scaled_object(), **{"group.protocol": "share"})
     assert any("takes each partition for one record of lag" in one for one in plan.findings)
     assert not any("own nothing" in one for one in plan.findings)
+    assert not any("is not part of the run" in one for one in plan.findings)
 
 
 def test_what_a_scaled_object_says() -> None:

@@ -106,6 +106,11 @@ class Plan:
     warnings: list[str] = field(default_factory=list)
     unused: list[str] = field(default_factory=list)
 
+    @property
+    def may_be_full(self) -> bool:
+        """Whether the group has a limit (group.max.size ...), at which the broker refuses members."""
+        return any(name.endswith(".max.size") for name in self.settings)
+
     def scenario(self) -> dict[str, Any]:
         """The scenario as a file has it."""
         return {
@@ -190,6 +195,10 @@ def _take_autoscaler(plan: Plan, scaling: Scaling, given: Mapping[str, Any]) -> 
         plan.settings["autoscaler"] = NO_AUTOSCALER
         plan.findings.append(f"{plan.consumer.autoscaler}: {KEDA_SEES_NO_LAG}.")
         return
+    plan.findings.append(
+        f"{plan.consumer.autoscaler} is not part of the run: no pods are added or removed, however large the "
+        "lag gets during the rollout."
+    )
     each = fixed.integer("members_per_pod")
     if "members" not in given and "member_settings" not in plan.settings:
         pods, why = pods_at_rollout(fixed, scaling.most)
@@ -327,8 +336,7 @@ def _share_instance(plan: Plan, found: Found, instance: str, given: Mapping[str,
         }
         for number in range(each)
     ]
-    plan.settings["restart_failed"] = True
-    plan.assumed.append("restart_failed=true (a process whose consumer is fenced ends, and starts again)")
+    _assume_restarts(plan, "fenced")
     why = (
         " Kubernetes fills $(NAME) in env[].value, command and args, if the variable is defined before; what "
         "a ConfigMap holds stays as it is written (kubernetes#69113)."
@@ -343,6 +351,11 @@ def _share_instance(plan: Plan, found: Found, instance: str, given: Mapping[str,
         f"env:  # of container {plan.consumer.workload.container}\n"
         f"  - {{name: POD_NAME, valueFrom: {{fieldRef: {{fieldPath: metadata.name}}}}}}\n{mend}"
     )
+
+
+def _assume_restarts(plan: Plan, why: str) -> None:
+    plan.settings["restart_failed"] = True
+    plan.assumed.append(f"restart_failed=true (a process whose consumer is {why} ends, and starts again)")
 
 
 def _take_commits(plan: Plan) -> None:
@@ -382,6 +395,8 @@ def _drop_what_the_protocol_refuses(plan: Plan, given: Mapping[str, Any]) -> Non
 
 
 def _say_defaults(plan: Plan) -> None:
+    if plan.may_be_full and "restart_failed" not in plan.settings:
+        _assume_restarts(plan, "refused (GROUP_MAX_SIZE_REACHED)")
     names = plan.settings.get("client_profile", ["java"])
     profile = names if isinstance(names, str) else names[0]
     if "client_profile" not in plan.settings:
