@@ -44,6 +44,7 @@ TURNS_MIN: Final = 2
 STEP_MIN: Final = 2
 STEP_PERCENT: Final = 30
 SAMPLE_US: Final = 30 * SECOND_US
+_STOPPED_UNKNOWN: Final = "when each of them stopped, so whether several were away at once"
 #: Samples on either side of a median, and their time.
 _AROUND: Final = 3
 MEDIAN_US: Final = _AROUND * SAMPLE_US
@@ -106,9 +107,12 @@ def static_restart(history: History) -> Match | None:
 
 def deploy_wave(history: History) -> Match | None:
     """A rolling restart: three or more different members stop in order and come back or are replaced, each
-    less than two minutes after the one before is back, and never half of the group at once."""
+    less than two minutes after the one before is back, and never half of the group at once, as far as rows
+    say when they stopped."""
     waves = [wave for wave in _waves(_planned(history)) if not _is_aligned(history, wave)]
-    return _of_waves(history, waves, "one after the other")
+    if any(_may_be_aligned(history, wave) for wave in waves):
+        return _of_waves(history, waves, "", _STOPPED_UNKNOWN)
+    return _of_waves(history, waves, "one after the other, ")
 
 
 def aligned_restart(history: History) -> Match | None:
@@ -118,7 +122,7 @@ def aligned_restart(history: History) -> Match | None:
     The group is nearly empty then, and whoever stays takes all partitions for a moment.
     """
     waves = [wave for wave in _waves(_planned(history)) if _is_aligned(history, wave)]
-    return _of_waves(history, waves, "at the same time")
+    return _of_waves(history, waves, "at the same time, ")
 
 
 def migration(history: History) -> Match | None:
@@ -273,9 +277,15 @@ def _is_within(incident: Incident, wave: Sequence[Restart]) -> bool:
     return wave[0].down_us <= incident.time_us <= max(one.up_us for one in wave) + AFTER_US
 
 
-def _is_aligned(history: History, wave: Sequence[Restart]) -> bool:
+def _is_aligned(history: History, wave: Sequence[Restart], if_away: int = 0) -> bool:
+    """Whether half of the group was away at once, or would have been with ``if_away`` more."""
     size = _members_before(history, wave[0].down_us) or len({one.went.member for one in wave})
-    return away_most(wave) >= max(RESTARTS_MIN, (size + 1) // 2)
+    return away_most(wave) + if_away >= max(RESTARTS_MIN, (size + 1) // 2)
+
+
+def _may_be_aligned(history: History, wave: Sequence[Restart]) -> bool:
+    """Whether half of the group may have been away at once, as no row says when some members stopped."""
+    return _is_aligned(history, wave, len({one.went.member for one in wave if one.stopped_us is None}))
 
 
 def _members_before(history: History, time_us: int) -> int | None:
@@ -306,7 +316,9 @@ def _belonging(history: History, waves: Sequence[Sequence[Restart]]) -> tuple[li
     return rebalances, absences
 
 
-def _of_waves(history: History, waves: Sequence[Sequence[Restart]], how: str) -> Match | None:
+def _of_waves(
+    history: History, waves: Sequence[Sequence[Restart]], how: str, unknown: str = ""
+) -> Match | None:
     if not waves:
         return None
     rebalances, absences = _belonging(history, waves)
@@ -315,12 +327,17 @@ def _of_waves(history: History, waves: Sequence[Sequence[Restart]], how: str) ->
         evidence += [wave[0].went.row, wave[0].came.row, wave[-1].went.row, wave[-1].came.row]
     restarts = [one for wave in waves for one in wave]
     began = ", ".join(seconds(wave[0].down_us / SECOND_US) for wave in waves[:3])
-    silent = sum(one.went.cause not in ("left",) for one in restarts)
+    silent = sum(one.went.cause == REPLACED for one in restarts)
+    members = len({one.went.member for one in restarts})
+    times = f" {len(restarts):,} times" if len(restarts) > members else ""
     sentence = (
-        f"{counted(len(restarts), 'member')} stopped and came back or were replaced, {how}, in "
-        f"{counted(len(waves), 'wave')} (from {began} on)"
+        f"{counted(members, 'member')} stopped and came back or were replaced{times}, "
+        f"{how}in {counted(len(waves), 'wave')} "
+        f"({'back ' if unknown else ''}from {began} on)"
     )
     if silent:
-        sentence += f"; {silent:,} of them as static members that say nothing when they stop"
+        of_them = "of these times" if times else "of them"
+        stays = "keep their membership" if history.is_consumer_group else "say nothing"
+        sentence += f"; {silent:,} {of_them} as static members that {stays} when they stop"
     names = unique(name for one in restarts for name in one.members)
-    return Match(f"{sentence}.", names, rebalances, absences, evidence)
+    return Match(f"{sentence}.", names, rebalances, absences, evidence, unknown)

@@ -87,12 +87,19 @@ class Restart(NamedTuple):
     came: Change
 
     @property
+    def stopped_us(self) -> int | None:
+        """When the process stopped. None if no row says it: a coordinator goes on with a static member until
+        another process takes its place, and its last sign of life may be hours before it stopped."""
+        if self.went.cause != REPLACED:
+            return self.went.time_us
+        last = self.went.alive
+        is_end = last is not None and (self.went.is_closed or last["event"] == "member_crashed")
+        return int(last["time_us"]) if last is not None and is_end else None
+
+    @property
     def down_us(self) -> int:
-        """When the process stopped, as far as the trace knows: a static member says nothing to the
-        coordinator."""
-        if self.went.cause == REPLACED and self.went.alive is not None:
-            return int(self.went.alive["time_us"])
-        return self.went.time_us
+        """When the process stopped, at the latest."""
+        return self.up_us if self.stopped_us is None else self.stopped_us
 
     @property
     def up_us(self) -> int:
