@@ -213,6 +213,13 @@ def _livelock(finding: Finding, history: History) -> str:
     )
 
 
+def _static_session_too_short(finding: Finding, history: History) -> str:
+    general = finding.pattern.advice
+    if not finding.match.unknown:
+        return general
+    return f"{general} If they were not restarted, find out why they stood still (GC, CPU limits, network)."
+
+
 def _failing_members(finding: Finding, history: History) -> str:
     """Only Java's assignors are sticky, and Kafka Streams has its own."""
     if any(row.get("error") in _SOURCE_MISSING for row in finding.match.evidence):
@@ -232,6 +239,7 @@ _OF_PATTERN: Final[Mapping[str, Callable[[Finding, History], str]]] = {
     "group-start": _group_start,
     "waits-for-heartbeat": _waits_for_heartbeat,
     "session-expired": _session_expired,
+    "static-session-too-short": _static_session_too_short,
     "failing-members": _failing_members,
     "livelock": _livelock,
 }
