@@ -10,22 +10,33 @@ from groupstorm.explain.history import History, Incident
 from groupstorm.explain.patterns.selecting import SECOND_US, away, begun_by, under_way, unique
 from groupstorm.explain.stuck_records import StuckRecord
 from groupstorm.history.reasons import SLOW_US
-from groupstorm.history.rebalances import Rebalance, Round
-from groupstorm.trace.events.group_states import Cause
+from groupstorm.history.rebalances import ChangeKind, Rebalance, Round
+from groupstorm.trace.events.group_states import Cause, GroupState
 from groupstorm.wording import counted, listed, seconds
 
 #: A leader that takes longer for its plan keeps everybody waiting: assignors take milliseconds.
 SLOW_PLAN_US: Final = 5 * SECOND_US
+#: Members learn of a round with their next heartbeat (heartbeat.interval.ms): so late after all others one
+#: held them up.
+LATE_US: Final = 3 * SECOND_US
+#: The state of a group of which no row tells before.
+_UNKNOWN: Final = "unknown"
 #: The longest wait is named, and so many members.
 _NAMED_MAX: Final = 4
 
 
 def held_join_phase(history: History) -> Match | None:
-    """A join phase took 10 s or more (heartbeats bring the others within seconds), or did so at least until
-    the last line that shows it open, and not because of group.initial.rebalance.delay.ms: the round waited
-    for the last member to join, or to be removed.
+    """A join phase took 10 s or more, or did so at least until the last line that shows it open, and not
+    because of group.initial.rebalance.delay.ms: the round waited for the last member to join, or to be
+    removed. Heartbeats bring all members within 3 s: if the last one came no later after the others, it did
+    not hold them up.
     (For a session that had to expire see session-expired.)"""
-    held = [(rebalance, one) for rebalance in history.rebalances for one in rebalance.rounds if _is_held(one)]
+    held = [
+        (rebalance, one)
+        for rebalance in history.rebalances
+        for one in rebalance.rounds
+        if _is_held(one) and not (one is rebalance.rounds[0] and _begins_empty(history, rebalance))
+    ]
     if not held:
         return None
     longest = max(held, key=lambda pair: _joining_us(pair[1]))[1]
@@ -34,7 +45,10 @@ def held_join_phase(history: History) -> Match | None:
     rows = [longest.begun, longest.last_join, longest.removed_at_end, end]
     unknown = ""
     if not all(_last(one) for _, one in held):
-        unknown = "who came last: add the logs of the consumers"
+        logs = (
+            "the coordinator's log" if any(one.last_join for _, one in held) else "the logs of the consumers"
+        )
+        unknown = f"who came last: add {logs}"
     if longest.joined is None:
         unknown = "when it ended, and whom it waited for: add the rest of the log, and the consumers' logs"
     return Match(
@@ -67,7 +81,38 @@ def _is_held(one: Round) -> bool:
     """A round that waited for a member whose session had to expire belongs to `sessions`."""
     if _joining_us(one) < SLOW_US or (one.joined or {}).get("cause") == Cause.INITIAL_DELAY:
         return False
-    return one.removed_at_end is None or one.removed_at_end.get("cause") != Cause.SESSION_EXPIRED
+    if one.removed_at_end is not None:
+        return one.removed_at_end.get("cause") != Cause.SESSION_EXPIRED
+    return one.joined is None or not _ends_with_join(one) or _late_us(one) >= LATE_US
+
+
+def _ends_with_join(one: Round) -> bool:
+    """Whether the join phase ended when the last member had joined of which a row tells. Else it waited for
+    somebody of whom none does."""
+    end = one.joined or one.last
+    return (
+        one.last_join is not None and end is not None and end["time_us"] - one.last_join["time_us"] < LATE_US
+    )
+
+
+def _begins_empty(history: History, rebalance: Rebalance) -> bool:
+    """Whether the group was empty before, or all members of which rows tell came in this rebalance: nobody
+    was there for whom it waits, but the coordinator lets an initial delay pass."""
+    before = rebalance.rounds[0].begun.get("previous_state")
+    if before != _UNKNOWN:
+        return before == GroupState.EMPTY
+    stayed: set[str] = set()
+    for one in history.changes:
+        if one.kind is ChangeKind.WENT and one.time_us <= rebalance.begun_us:
+            stayed.discard(one.member)
+        elif one.time_us < rebalance.begun_us - SECOND_US:
+            stayed.add(one.member)
+    return not stayed and any(one.kind is ChangeKind.CAME for one in rebalance.changes)
+
+
+def _late_us(one: Round) -> int:
+    """How long after all others the last member joined."""
+    return 0 if one.last_join is None else one.last_join["time_us"] - (one.others_joined_us or one.begun_us)
 
 
 def _joining_us(one: Round) -> int:
@@ -75,8 +120,8 @@ def _joining_us(one: Round) -> int:
 
 
 def _last(one: Round) -> str:
-    """The member that the join phase waited for."""
-    return one.removed_member or one.last_joiner
+    """The member that the join phase waited for; "" if no row names it."""
+    return one.removed_member or (one.last_joiner if _ends_with_join(one) else "")
 
 
 def _waited(one: Round) -> str:
@@ -86,10 +131,9 @@ def _waited(one: Round) -> str:
     if one.removed_at_end is not None:
         cause = one.removed_at_end.get("cause", "unknown")
         return f"The longest took {took}: it waited for {_last(one)}, which was removed ({cause})."
-    if one.last_join is None:
+    if not _last(one):
         return f"The longest took {took}."
-    waited_us = one.last_join["time_us"] - (one.others_joined_us or one.begun_us)
-    after = seconds(waited_us / SECOND_US)
+    after = seconds(_late_us(one) / SECOND_US)
     return f"The longest took {took}: {_last(one)} joined last, {after} after all others."
 
 
