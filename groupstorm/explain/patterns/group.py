@@ -3,12 +3,12 @@ records are processed again, partitions move needlessly."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import COORDINATOR_KINDS, History, Incident
-from groupstorm.explain.incidents import COORDINATOR_ERRORS, REBALANCING
+from groupstorm.explain.incidents import COORDINATOR_ERRORS, NOT_AVAILABLE, REBALANCING
 from groupstorm.explain.patterns.refused import NAMED_MAX, TRIED_MIN
 from groupstorm.explain.patterns.selecting import (
     AFTER_US,
@@ -20,6 +20,7 @@ from groupstorm.explain.patterns.selecting import (
 )
 from groupstorm.explain.patterns.sessions import ended_by_itself
 from groupstorm.history.reasons import SLOW_US
+from groupstorm.history.rebalances import Rebalance, Round, Row
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.wording import counted, seconds
 
@@ -45,30 +46,34 @@ def coordinator_moved(history: History) -> Match | None:
     """Another broker loaded the group (or the broker unloaded it), or members were answered
     NOT_COORDINATOR (in a client's log three times without a generation, or for 10 s). Meanwhile nobody can
     join, leave or commit. An unload after which the group does nothing more is the end of what the trace
-    has seen of it, and no failure; nor is a move of a group that has no members. A rebalance is not
+    has seen of it, and no failure; nor is a move of a group that has no members; nor is
+    COORDINATOR_NOT_AVAILABLE of a coordinator that could not write (append-failed). A rebalance is not
     its doing if members left in order, or died by their own logs."""
+    unwritten = _spans((each.begun_us for _, each in _unwritten(history)), SECOND_US)
+
+    def is_unwritten(row: Row, error: str | None) -> bool:
+        near = any(from_us - SECOND_US <= row["time_us"] <= to_us + SECOND_US for from_us, to_us in unwritten)
+        return near and error == NOT_AVAILABLE
+
     refused = [
         one
         for one in history.refusals
         if one.error in COORDINATOR_ERRORS
         and ((one.count >= TRIED_MIN and not one.is_over) or one.lasted_us >= SLOW_US)
+        and not is_unwritten(one.last, one.error)
     ]
     moved = [
         one
         for one in history.of_kind(*COORDINATOR_KINDS)
-        if (not history.is_after_end(one) or (refused and one.row["source"] == "member"))
+        if not is_unwritten(one.row, one.row.get("error") or one.row.get("cause"))
+        and (not history.is_after_end(one) or (refused and one.row["source"] == "member"))
         and not any(from_us <= one.time_us <= to_us for from_us, to_us in history.without_members)
     ]
     if not moved and not refused:
         return None
     loads = sum(one.row["event"] in ("group_created", "group_deleted") for one in moved)
-    spans: list[tuple[int, int]] = []
     ends = [int(row["time_us"]) for one in refused for row in (one.first, one.last)]
-    for time_us in sorted([*ends, *(one.time_us for one in moved)]):
-        if spans and time_us - spans[-1][1] <= OUTAGE_US:
-            spans[-1] = spans[-1][0], time_us
-        else:
-            spans.append((time_us, time_us))
+    spans = _spans([*ends, *(one.time_us for one in moved)], OUTAGE_US)
     sentence = f"The coordinator of the group went away or moved {counted(len(spans), 'time')}"
     sentence += f"; {counted(loads, 'row')} about loads and unloads." if loads else "."
     if refused and history.is_imported:
@@ -96,15 +101,15 @@ def coordinator_moved(history: History) -> Match | None:
 def append_failed(history: History) -> Match | None:
     """A round began because the coordinator could not write the assignment of the one before it to
     __consumer_offsets (append-failed): every member gets an error, and joins again."""
-    failed = [
-        (one, each) for one in history.rebalances for each in one.rounds if each.cause == Cause.APPEND_FAILED
-    ]
+    failed = _unwritten(history)
     if not failed:
         return None
-    lasted_us = failed[-1][1].begun_us - failed[0][1].begun_us
+    spans = _spans((each.begun_us for _, each in failed), AFTER_US)
+    within = seconds(sum(to_us - from_us for from_us, to_us in spans) / SECOND_US)
+    if len(spans) > 1:
+        within = f"{counted(len(spans), 'outage')} of {within} in all"
     sentence = (
-        f"{counted(len(failed), 'time')} in {seconds(lasted_us / SECOND_US)} the coordinator could not write "
-        "the group's assignment."
+        f"{counted(len(failed), 'time')} in {within} the coordinator could not write the group's assignment."
     )
     refused = [*history.of_kind("append-refused")]
     if refused:
@@ -113,6 +118,24 @@ def append_failed(history: History) -> Match | None:
     why = "why: add the broker's whole log (kafka.server), which names the replicas in sync"
     rows = [each.begun for _, each in failed] if not refused else [one.row for one in refused]
     return Match(sentence, (), [one for one, _ in failed], (), rows, "" if refused else why)
+
+
+def _unwritten(history: History) -> list[tuple[Rebalance, Round]]:
+    """The rounds that began because an assignment could not be written, and their rebalances."""
+    return [
+        (one, each) for one in history.rebalances for each in one.rounds if each.cause == Cause.APPEND_FAILED
+    ]
+
+
+def _spans(times_us: Iterable[int], apart_us: int) -> list[tuple[int, int]]:
+    """From when to when the times go on that are no further apart."""
+    spans: list[tuple[int, int]] = []
+    for time_us in sorted(times_us):
+        if spans and time_us - spans[-1][1] <= apart_us:
+            spans[-1] = spans[-1][0], time_us
+        else:
+            spans.append((time_us, time_us))
+    return spans
 
 
 def metadata_changed(history: History) -> Match | None:
