@@ -107,6 +107,11 @@ def _is_static(history: History) -> bool:
     return any(one.instance is not None for one in history.changes)
 
 
+def _has_second_rounds(history: History) -> bool:
+    """Whether rebalances had a second round after the first one had ended, as only cooperative ones have."""
+    return any(before.ended is not None for one in history.rebalances for before in one.rounds[:-1])
+
+
 def _deploy_wave(finding: Finding, history: History) -> str:
     is_static = _is_static(history)
     if is_static and finding.rebalances:
@@ -114,8 +119,13 @@ def _deploy_wave(finding: Finding, history: History) -> str:
     else:
         static = "" if is_static else "use static members if a process is back within session.timeout.ms"
     is_classic = not history.is_consumer_group and not history.has_threads
-    is_eager = is_classic and _protocol(history) in (*_EAGER, "")
-    text = "; ".join(part for part in ("use cooperative-sticky" if is_eager else "", static) if part)
+    protocol = _protocol(history)
+    cooperative = ""
+    if is_classic and protocol in _EAGER:
+        cooperative = "use cooperative-sticky"
+    elif is_classic and finding.rebalances and not protocol and not _has_second_rounds(history):
+        cooperative = f"use cooperative-sticky if the assignor is {_EAGER[0]}, {_EAGER[1]} or {_EAGER[2]}"
+    text = "; ".join(part for part in (cooperative, static) if part)
     if not text:
         return "Nothing in the group: partitions wait for as long as a restart takes. Make restarts faster."
     return f"{text[0].upper()}{text[1:]}."
