@@ -9,6 +9,7 @@ import pytest
 from groupstorm.explain.advice import first_answer
 from groupstorm.figures.accumulator import Window
 from tests.explain.explaining import explained, names, scenario_storm
+from tests.explain.test_first_answers import printed
 
 QUIET = """
 name: quiet
@@ -64,6 +65,19 @@ def test_a_window_behind_the_rounds_shows_a_quiet_group(tmp_path: Path) -> None:
     found = explained(path, window=Window(150_000_000))
     assert (found.history.rebalances, found.history.refusals) == ([], [])
     assert first_answer(found.history) == "The group was quiet."
+
+
+def test_a_group_whose_member_has_died_is_not_quiet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its session expires 45 s after the crash at 180 s: the window ends before it does, and its 3 of 12
+    partitions have no owner for 30 s each."""
+    text = QUIET.format(members=4, settings="partition.assignment.strategy: [range]")
+    path = scenario_storm(tmp_path, f"{text}  - {{at_ms: 3m, do: crash, members: [1]}}\n")
+    found = explained(path, window=Window(150_000_000, 210_000_000))
+    assert first_answer(found.history) == ""
+    said = printed(found, capsys)
+    assert "90.0 s without an owner in 1 absence that no rebalance ended (1 open at the end)" in said
 
 
 def test_a_member_that_is_added_is_no_pattern(tmp_path: Path) -> None:
