@@ -153,7 +153,8 @@ def metadata_changed(history: History) -> Match | None:
         return None
     members = unique(one.member for one in found if one.row["event"] == "rejoin_requested")
     changes = sum(one.row["event"] != "rejoin_requested" for one in found)
-    sentence = f"The topics' metadata changed, and {counted(len(rebalances), 'rebalance')} followed"
+    sentence = "The topics' metadata changed"
+    sentence += f", and {counted(len(rebalances), 'rebalance')} followed" if rebalances else ""
     sentence += f"; the trace has {counted(changes, 'change')} of topics." if changes else "."
     absences = [one for one in history.absences if not one.member]
     return Match(sentence, members, rebalances, absences, [one.row for one in found])
@@ -316,16 +317,21 @@ def _down_us(history: History) -> int:
 def uncommitted(history: History) -> Match | None:
     """Members gave up partitions in order (onPartitionsRevoked), and a tenth of all records that the group
     processed had no commit then. The next owner processes them again, or, if nothing at all was committed,
-    begins as `auto.offset.reset` says. Only of traces with positions: logs have none."""
+    begins as `auto.offset.reset` says; partitions that were deleted have none. Only of traces with positions:
+    logs have none."""
     found = history.uncommitted
     processed = None if history.figures is None else history.figures.records_processed
-    if not processed or found.records < UNCOMMITTED_MIN * processed:
+    gone = [one.row for one in history.of_kind("topics-changed") if one.row["event"] == "partitions_deleted"]
+    deleted = {partition for row in gone for partition in row["partitions"]}
+    records = sum(count for partition, count in found.records.items() if partition not in deleted)
+    if not processed or records < UNCOMMITTED_MIN * processed:
         return None
     sentence = (
-        f"{counted(found.records, 'processed record')} had no commit when the members gave up their "
-        f"partitions ({found.records / processed:.0%} of all processed records)."
+        f"{counted(records, 'processed record')} had no commit when the members gave up their "
+        f"partitions ({records / processed:.0%} of all processed records)."
     )
-    return Match(sentence, tuple(found.members), (), (), found.rows)
+    members = unique(member for member, partitions in found.members.items() if partitions - deleted)
+    return Match(sentence, members, (), (), [row for row in found.rows if {*row["partitions"]} - deleted])
 
 
 def needless_moves(history: History) -> Match | None:
