@@ -1,4 +1,4 @@
-"""Whom a join phase waited for: who joined long after all others, or nobody that a row names."""
+"""Whom a round waited for: who joined long after all others, the leader, or nobody that a row names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from groupstorm.explain.findings import Finding
-from tests.explain.explaining import END_OF_FORMED, FORMED, added, explained, round_of, trace_of
+from tests.explain.explaining import END_OF_FORMED, FORMED, added, explained, removed, round_of, trace_of
 
 
 def found_with_joins(
@@ -69,3 +69,28 @@ def test_a_group_whose_members_have_all_left_is_empty(
     rows = [*FORMED, *gone, added(100, "c", "c-1"), begun | {"previous_state": "unknown"}, *rest]
     found = explained(trace_of(tmp_path, [*rows, END_OF_FORMED])).findings
     assert ("held-join-phase" in [one.pattern.name for one in found]) == is_held
+
+
+@pytest.mark.parametrize(("plan_s", "owner"), [(8, "session-expired"), (30, "slow-assignor")])
+def test_a_plan_is_to_blame_for_a_round_if_it_took_longer_than_the_session(
+    tmp_path: Path, plan_s: int, owner: str
+) -> None:
+    """The round begins at 100 s, waits until 128 s for the session of b, and then for the plan of a."""
+    begun, joined, stable = round_of(100, 2, "left", "c-1", 28)
+    gone = removed(128, "b", "b-1", "session-expired")
+    rows = [*FORMED, begun, gone, joined, stable | {"s": 128 + plan_s}, END_OF_FORMED]
+    found = explained(trace_of(tmp_path, rows)).findings
+    assert {one.pattern.name for one in found} == {"session-expired", "slow-assignor"}
+    assert [one.pattern.name for one in found if one.rebalances] == [owner]
+
+
+def test_the_leader_goes_by_its_name(tmp_path: Path) -> None:
+    """A coordinator makes the id of a member of its client id and a UUID."""
+    leader = "a-0f3e3d6e-16a1-4f3c-9a36-97e2d8b2f6c1"
+    started = {"s": 0, "source": "member", "event": "member_started", "member": "a", "topics": ["t"]}
+    begun, joined, stable = round_of(100, 2, "member-updated", "a-1")
+    rows = [started, *FORMED, begun, joined | {"leader": leader}, stable | {"s": 120}, END_OF_FORMED]
+    (finding,) = explained(trace_of(tmp_path, rows)).findings
+    assert (finding.pattern.name, finding.match.members) == ("slow-assignor", ("a",))
+    (finding,) = explained(trace_of(tmp_path, rows[1:])).findings
+    assert finding.match.members == (leader,)  # no row says that its name is a

@@ -21,6 +21,8 @@ SLOW_PLAN_US: Final = 5 * SECOND_US
 LATE_US: Final = 3 * SECOND_US
 #: The state of a group of which no row tells before.
 _UNKNOWN: Final = "unknown"
+#: The hyphen and the UUID with which member ids end.
+_UUID_LENGTH: Final = 37
 #: The longest wait is named, and so many members.
 _NAMED_MAX: Final = 4
 
@@ -139,7 +141,7 @@ def _waited(one: Round) -> str:
 
 def slow_assignor(history: History) -> Match | None:
     """The leader took 5 s or more from the end of the join phase to its SyncGroup: its assignor is slow,
-    or the process stood still."""
+    or the process stood still. A rebalance that waited longer for a session to expire is not its doing."""
     slow = [
         (rebalance, one)
         for rebalance in history.rebalances
@@ -154,8 +156,22 @@ def slow_assignor(history: History) -> Match | None:
         f"{seconds(longest / SECOND_US)} at the longest."
     )
     rows = [row for _, one in slow for row in (one.joined, one.ended) if row is not None]
-    leaders = unique(str((one.joined or {}).get("leader", "")) for _, one in slow)
-    return Match(sentence, leaders[:_NAMED_MAX], _once([rebalance for rebalance, _ in slow]), (), rows)
+    leaders = unique(_name(history, str((one.joined or {}).get("leader", ""))) for _, one in slow)
+    own = [rebalance for rebalance, _ in slow if not _is_of_session(rebalance)]
+    return Match(sentence, leaders[:_NAMED_MAX], _once(own), (), rows)
+
+
+def _is_of_session(rebalance: Rebalance) -> bool:
+    """Whether a session expired in it, and less than half of it was for plans."""
+    planned_us = sum(one.assigning_us or 0 for one in rebalance.rounds)
+    expired = any(one.cause == Cause.SESSION_EXPIRED for one in rebalance.changes)
+    return expired and 2 * planned_us < rebalance.lasted_us
+
+
+def _name(history: History, member_id: str) -> str:
+    """The name of a member: a coordinator makes its id of its client id, or group.instance.id, and a UUID."""
+    name = member_id[:-_UUID_LENGTH]
+    return name if name in history.subscriptions or name in history.assignments else member_id
 
 
 def slow_callback(history: History) -> Match | None:
