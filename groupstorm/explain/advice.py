@@ -10,6 +10,8 @@ from groupstorm.explain.findings import Finding, culprits
 from groupstorm.explain.history import History
 from groupstorm.explain.incidents import COORDINATOR_ERRORS
 from groupstorm.explain.patterns.connect import herder_busy_us
+from groupstorm.explain.patterns.deployments import RESTARTS_MIN
+from groupstorm.explain.patterns.selecting import find_restarts
 from groupstorm.explain.patterns.sessions import may_have_closed
 from groupstorm.explain.patterns.table import PATTERNS
 from groupstorm.explain.patterns.waiting import poison_record
@@ -211,7 +213,15 @@ def _session_expired(finding: Finding, history: History) -> str:
             "If somebody closed them, set internal.leave.group.on.close=true for instances that do not come "
             f"back, or a group.instance.id for those that do. Else {general[0].lower()}{general[1:]}"
         )
-    return finding.pattern.advice
+    general = finding.pattern.advice
+    replaced = [one for one in find_restarts(history) if one.went.member in finding.match.members]
+    if sum(one.went.row["member"] != one.came.row["member"] for one in replaced) < RESTARTS_MIN:
+        return general
+    # a process that dies comes back under its name
+    rollout = (
+        "If a rollout replaced them, give processes time to leave (terminationGracePeriodSeconds). Else "
+    )
+    return f"{rollout}{general[0].lower()}{general[1:]}"
 
 
 def _livelock(finding: Finding, history: History) -> str:

@@ -165,3 +165,20 @@ def test_an_assignor_that_no_row_names_may_be_cooperative_already(
     assert finding.pattern.advice == (
         STATIC if has_seconds else f"Use cooperative-sticky{condition}; {STATIC[0].lower()}{STATIC[1:]}"
     )
+
+
+@pytest.mark.parametrize(("suffix", "is_rollout"), [("-v2", True), ("", False)])
+def test_members_that_others_replace_may_be_of_a_rollout(
+    tmp_path: Path, suffix: str, is_rollout: bool
+) -> None:
+    """A process that dies is started again in its pod, under its name: a pod of another name is a new one."""
+    rows = [*FORMED]
+    for number, name in enumerate("xyz"):
+        s, generation = 100 + 100 * number, 2 + 2 * number
+        rows += [removed(s, name, f"{name}-1", "session-expired")]
+        rows += round_of(s, generation, "session-expired", f"{name}-1")
+        rows += [added(s + 20, name + suffix, f"{name}-2")]
+        rows += round_of(s + 20, generation + 1, "new-member", f"{name}-2")
+    (finding,) = explained(trace_of(tmp_path, [*rows, END_OF_FORMED])).findings
+    assert finding.pattern.name == "session-expired"
+    assert ("if a rollout replaced them" in finding.pattern.advice) == is_rollout
