@@ -75,9 +75,7 @@ _CULPRITS_MAX: Final = 8
 _BUSY_MAX: Final = 6
 _NAMED_MAX: Final = 4
 _OWNERS_UNKNOWN: Final = "add the consumers' logs"
-_ABSENCES_UNKNOWN: Final = (
-    "a coordinator does not hear when a static member stops: add the logs of the static members"
-)
+_ABSENCES_UNKNOWN: Final = "no row says when a static member stopped: add the logs of the static members"
 
 
 def print_explanation(one: Explanation, lines: Mapping[str, str], everything: bool) -> None:
