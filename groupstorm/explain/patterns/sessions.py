@@ -20,7 +20,7 @@ from groupstorm.explain.patterns.selecting import (
 )
 from groupstorm.history.rebalances import Change, ChangeKind, Rebalance
 from groupstorm.imports.timeline.streams import THREAD
-from groupstorm.trace.events.group_states import Cause
+from groupstorm.trace.events.group_states import Cause, GroupState
 from groupstorm.wording import counted, listed, seconds
 
 #: A static member that is back so soon after its session expired was restarting when it expired.
@@ -215,9 +215,21 @@ def _match(history: History, gone: Sequence[Change], what: str) -> Match:
     ]
     back = [_return(history, one) for one in gone if one.instance is not None]
     rebalances = with_changes(history, [*gone, *(one for one in back if one is not None)])
+    rebalances += _ends_of_emptiness(history, rebalances)
     return Match(
         " ".join(sentences), members, rebalances, absences, alive_rows(gone), _unknown(history, gone)
     )
+
+
+def _ends_of_emptiness(history: History, rebalances: Sequence[Rebalance]) -> list[Rebalance]:
+    """The rebalances in which somebody came into the group that these had left without members: what
+    partitions waited for until then is not the doing of who came."""
+    numbers = {one.number + 1 for one in rebalances}
+    return [
+        one
+        for one in history.rebalances
+        if one.number in numbers and one.rounds[0].begun.get("previous_state") == GroupState.EMPTY
+    ]
 
 
 def _silent_from_us(history: History, gone: Change) -> int:
