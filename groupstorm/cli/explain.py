@@ -372,12 +372,8 @@ def _print_absences(absences: Sequence[Absence], history: History) -> None:
         for each in worst
     ]
     count = counted(len(absences), "absence")
-    is_open = [each.to_us >= history.to_us and not each.returned for each in absences]
-    ended = (
-        f"no rebalance ended ({sum(is_open):,} open at the end)"
-        if any(is_open)
-        else "ended without a rebalance"
-    )
+    still = sum(each.to_us >= history.to_us and not each.returned for each in absences)
+    ended = f"no rebalance ended ({still:,} open at the end)" if still else "ended without a rebalance"
     text = f"Besides, {cost} without an owner in {count} that {ended}"
     print_paragraph(f"{text}: {', '.join(named)}{', ...' if len(absences) > len(worst) else ''}.")
 

@@ -11,7 +11,7 @@ from groupstorm.explain.history import History
 from groupstorm.explain.incidents import COORDINATOR_ERRORS
 from groupstorm.explain.patterns.connect import herder_busy_us
 from groupstorm.explain.patterns.deployments import RESTARTS_MIN
-from groupstorm.explain.patterns.selecting import find_restarts
+from groupstorm.explain.patterns.selecting import find_restarts, rounds_of
 from groupstorm.explain.patterns.sessions import may_have_closed
 from groupstorm.explain.patterns.table import PATTERNS
 from groupstorm.explain.patterns.waiting import poison_record
@@ -95,23 +95,14 @@ def is_share_group(history: History) -> bool:
 
 def _protocol(history: History) -> str:
     """The assignor that the classic group chose last, or its members prefer; "" if nothing says it."""
-    chosen = [
-        str(one.joined["protocol"])
-        for rebalance in history.rebalances
-        for one in rebalance.rounds
-        if one.joined is not None and one.joined.get("protocol")
-    ]
+    joined = (one.joined for _, one in rounds_of(history) if one.joined is not None)
+    chosen = [str(row["protocol"]) for row in joined if row.get("protocol")]
     preferred = history.settings.get("partition.assignment.strategy")
     return chosen[-1] if chosen else preferred[0] if isinstance(preferred, list) and preferred else ""
 
 
 def _is_static(history: History) -> bool:
     return any(one.instance is not None for one in history.changes)
-
-
-def _has_second_rounds(history: History) -> bool:
-    """Whether rebalances had a second round after the first one had ended, as only cooperative ones have."""
-    return any(before.ended is not None for one in history.rebalances for before in one.rounds[:-1])
 
 
 def _deploy_wave(finding: Finding, history: History) -> str:
@@ -122,12 +113,13 @@ def _deploy_wave(finding: Finding, history: History) -> str:
         static = "" if is_static else "use static members if a process is back within session.timeout.ms"
     is_classic = not history.is_consumer_group and not history.has_threads
     protocol = _protocol(history)
-    cooperative = ""
-    if is_classic and protocol in _EAGER:
-        cooperative = "use cooperative-sticky"
-    elif is_classic and finding.rebalances and not protocol and not _has_second_rounds(history):
-        cooperative = f"use cooperative-sticky if the assignor is {_EAGER[0]}, {_EAGER[1]} or {_EAGER[2]}"
-    text = "; ".join(part for part in (cooperative, static) if part)
+    # only cooperative rebalances have a second round after the first one has ended
+    has_second = any(before.ended is not None for one in history.rebalances for before in one.rounds[:-1])
+    may_be_eager = bool(finding.rebalances) and not protocol and not has_second
+    condition = " if the assignor is range, roundrobin or sticky" if may_be_eager else ""
+    is_eager = is_classic and (protocol in _EAGER or may_be_eager)
+    advised = (f"use cooperative-sticky{condition}" if is_eager else "", static)
+    text = "; ".join(part for part in advised if part)
     if not text:
         return "Nothing in the group: partitions wait for as long as a restart takes. Make restarts faster."
     return f"{text[0].upper()}{text[1:]}."
@@ -218,10 +210,8 @@ def _session_expired(finding: Finding, history: History) -> str:
     if sum(one.went.row["member"] != one.came.row["member"] for one in replaced) < RESTARTS_MIN:
         return general
     # a process that dies comes back under its name
-    rollout = (
-        "If a rollout replaced them, give processes time to leave (terminationGracePeriodSeconds). Else "
-    )
-    return f"{rollout}{general[0].lower()}{general[1:]}"
+    rollout = "If a rollout replaced them, give processes time to leave (terminationGracePeriodSeconds)."
+    return f"{rollout} Else {general[0].lower()}{general[1:]}"
 
 
 def _livelock(finding: Finding, history: History) -> str:
@@ -234,10 +224,8 @@ def _livelock(finding: Finding, history: History) -> str:
 
 
 def _static_session_too_short(finding: Finding, history: History) -> str:
-    general = finding.pattern.advice
-    if not finding.match.unknown:
-        return general
-    return f"{general} If they were not restarted, find out why they stood still (GC, CPU limits, network)."
+    stood = " If they were not restarted, find out why they stood still (GC, CPU limits, network)."
+    return f"{finding.pattern.advice}{stood if finding.match.unknown else ''}"
 
 
 def _failing_members(finding: Finding, history: History) -> str:

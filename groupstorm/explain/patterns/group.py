@@ -15,12 +15,14 @@ from groupstorm.explain.patterns.selecting import (
     FORMING_US,
     SECOND_US,
     begins_after,
+    rounds_of,
     under_way,
     unique,
+    was_empty,
 )
 from groupstorm.explain.patterns.sessions import ended_by_itself
 from groupstorm.history.reasons import SLOW_US
-from groupstorm.history.rebalances import Rebalance, Round, Row
+from groupstorm.history.rebalances import Row
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.wording import counted, seconds
 
@@ -49,11 +51,12 @@ def coordinator_moved(history: History) -> Match | None:
     has seen of it, and no failure; nor is a move of a group that has no members; nor is
     COORDINATOR_NOT_AVAILABLE of a coordinator that could not write (append-failed). A rebalance is not
     its doing if members left in order, or died by their own logs."""
-    unwritten = _spans((each.begun_us for _, each in _unwritten(history)), SECOND_US)
+    failed_us = (each.begun_us for _, each in rounds_of(history) if each.cause == Cause.APPEND_FAILED)
+    unwritten = _spans(failed_us, SECOND_US)
 
     def is_unwritten(row: Row, error: str | None) -> bool:
-        near = any(from_us - SECOND_US <= row["time_us"] <= to_us + SECOND_US for from_us, to_us in unwritten)
-        return near and error == NOT_AVAILABLE
+        near = (from_us - SECOND_US <= row["time_us"] <= to_us + SECOND_US for from_us, to_us in unwritten)
+        return error == NOT_AVAILABLE and any(near)
 
     refused = [
         one
@@ -101,7 +104,7 @@ def coordinator_moved(history: History) -> Match | None:
 def append_failed(history: History) -> Match | None:
     """A round began because the coordinator could not write the assignment of the one before it to
     __consumer_offsets (append-failed): every member gets an error, and joins again."""
-    failed = _unwritten(history)
+    failed = [pair for pair in rounds_of(history) if pair[1].cause == Cause.APPEND_FAILED]
     if not failed:
         return None
     spans = _spans((each.begun_us for _, each in failed), AFTER_US)
@@ -118,13 +121,6 @@ def append_failed(history: History) -> Match | None:
     why = "why: add the broker's whole log (kafka.server), which names the replicas in sync"
     rows = [each.begun for _, each in failed] if not refused else [one.row for one in refused]
     return Match(sentence, (), [one for one, _ in failed], (), rows, "" if refused else why)
-
-
-def _unwritten(history: History) -> list[tuple[Rebalance, Round]]:
-    """The rounds that began because an assignment could not be written, and their rebalances."""
-    return [
-        (one, each) for one in history.rebalances for each in one.rounds if each.cause == Cause.APPEND_FAILED
-    ]
 
 
 def _spans(times_us: Iterable[int], apart_us: int) -> list[tuple[int, int]]:
@@ -213,7 +209,7 @@ def formation(history: History) -> Match | None:
     if history.is_consumer_group:
         return None
     first = next(iter(history.rebalances), None)
-    if first is None or first.rounds[0].begun["previous_state"] not in ("Empty",) or history.from_us:
+    if first is None or not was_empty(first) or history.from_us:
         return None
     forming = [first]
     for one in history.rebalances[1:]:

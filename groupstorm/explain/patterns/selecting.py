@@ -5,12 +5,12 @@ Members that went and came back, or were replaced, are the raw material of deplo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from groupstorm.explain.history import History
-from groupstorm.history.rebalances import REPLACED, Absence, Change, ChangeKind, Rebalance, Row
-from groupstorm.trace.events.group_states import Cause
+from groupstorm.history.rebalances import REPLACED, Absence, Change, ChangeKind, Rebalance, Round, Row
+from groupstorm.trace.events.group_states import Cause, GroupState
 
 SECOND_US: Final = 1_000_000
 #: So long after what caused it a rebalance still belongs to it: a member comes back, and is told to rejoin.
@@ -31,6 +31,16 @@ def begun_by(history: History, members: Collection[str], from_us: int, to_us: in
         for one in history.rebalances
         if from_us <= one.begun_us <= to_us and not concerned(one).isdisjoint(members)
     ]
+
+
+def was_empty(rebalance: Rebalance) -> bool:
+    """Whether a row says that the group had no members before it."""
+    return rebalance.rounds[0].begun.get("previous_state") == GroupState.EMPTY
+
+
+def rounds_of(history: History) -> Iterator[tuple[Rebalance, Round]]:
+    """The rounds, each with its rebalance."""
+    return ((rebalance, one) for rebalance in history.rebalances for one in rebalance.rounds)
 
 
 def under_way(history: History, time_us: int) -> list[Rebalance]:

@@ -16,11 +16,12 @@ from groupstorm.explain.patterns.selecting import (
     begun_by,
     find_stop,
     unique,
+    was_empty,
     with_changes,
 )
 from groupstorm.history.rebalances import Change, ChangeKind, Rebalance
 from groupstorm.imports.timeline.streams import THREAD
-from groupstorm.trace.events.group_states import Cause, GroupState
+from groupstorm.trace.events.group_states import Cause
 from groupstorm.wording import counted, listed, seconds
 
 #: A static member that is back so soon after its session expired was restarting when it expired.
@@ -159,18 +160,16 @@ def _static(history: History) -> list[Change]:
 def _lived_on(history: History, gone: Change, kinds: Sequence[str] = _NOTICED) -> bool:
     """Whether rows show that the process of a static member did not end: before another one came it noticed
     that it was out, or, in a consumer group, it came back under the id that a process gives itself."""
+    if gone.instance is None:
+        return False
     same = [one for one in history.came() if one.instance == gone.instance]
     back = next((one for one in same if one.time_us >= gone.time_us), None)
+    if back is not None and back.member_id == gone.member_id and kinds == _NOTICED:
+        return True
     from_us = max((one.time_us for one in same if one.time_us < gone.time_us), default=0)
     to_us = history.to_us if back is None else back.time_us
-    is_same = back is not None and back.member_id == gone.member_id and kinds == _NOTICED
-    return gone.instance is not None and (
-        is_same
-        or any(
-            one.member in (gone.member, gone.instance) and from_us < one.time_us <= to_us
-            for one in history.of_kind(*kinds)
-        )
-    )
+    own = [one for one in history.of_kind(*kinds) if one.member in (gone.member, gone.instance)]
+    return any(from_us < one.time_us <= to_us for one in own)
 
 
 def _has_ended(history: History, gone: Change) -> bool:
@@ -215,21 +214,11 @@ def _match(history: History, gone: Sequence[Change], what: str) -> Match:
     ]
     back = [_return(history, one) for one in gone if one.instance is not None]
     rebalances = with_changes(history, [*gone, *(one for one in back if one is not None)])
-    rebalances += _ends_of_emptiness(history, rebalances)
-    return Match(
-        " ".join(sentences), members, rebalances, absences, alive_rows(gone), _unknown(history, gone)
-    )
-
-
-def _ends_of_emptiness(history: History, rebalances: Sequence[Rebalance]) -> list[Rebalance]:
-    """The rebalances in which somebody came into the group that these had left without members: what
-    partitions waited for until then is not the doing of who came."""
-    numbers = {one.number + 1 for one in rebalances}
-    return [
-        one
-        for one in history.rebalances
-        if one.number in numbers and one.rounds[0].begun.get("previous_state") == GroupState.EMPTY
-    ]
+    # who comes into the group that these left empty is not to blame for the time without members
+    after = {one.number + 1 for one in rebalances}
+    rebalances += [one for one in history.rebalances if one.number in after and was_empty(one)]
+    text, unknown = " ".join(sentences), _unknown(history, gone)
+    return Match(text, members, rebalances, absences, alive_rows(gone), unknown)
 
 
 def _silent_from_us(history: History, gone: Change) -> int:

@@ -7,11 +7,19 @@ from typing import Final
 
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import History, Incident
-from groupstorm.explain.patterns.selecting import SECOND_US, away, begun_by, under_way, unique
+from groupstorm.explain.patterns.selecting import (
+    SECOND_US,
+    away,
+    begun_by,
+    rounds_of,
+    under_way,
+    unique,
+    was_empty,
+)
 from groupstorm.explain.stuck_records import StuckRecord
 from groupstorm.history.reasons import SLOW_US
-from groupstorm.history.rebalances import ChangeKind, Rebalance, Round
-from groupstorm.trace.events.group_states import Cause, GroupState
+from groupstorm.history.rebalances import Absence, ChangeKind, Rebalance, Round
+from groupstorm.trace.events.group_states import Cause
 from groupstorm.wording import counted, listed, seconds
 
 #: A leader that takes longer for its plan keeps everybody waiting: assignors take milliseconds.
@@ -19,10 +27,6 @@ SLOW_PLAN_US: Final = 5 * SECOND_US
 #: Members learn of a round with their next heartbeat (heartbeat.interval.ms): so late after all others one
 #: held them up.
 LATE_US: Final = 3 * SECOND_US
-#: The state of a group of which no row tells before.
-_UNKNOWN: Final = "unknown"
-#: The hyphen and the UUID with which member ids end.
-_UUID_LENGTH: Final = 37
 #: The longest wait is named, and so many members.
 _NAMED_MAX: Final = 4
 
@@ -35,8 +39,7 @@ def held_join_phase(history: History) -> Match | None:
     (For a session that had to expire see session-expired.)"""
     held = [
         (rebalance, one)
-        for rebalance in history.rebalances
-        for one in rebalance.rounds
+        for rebalance, one in rounds_of(history)
         if _is_held(one) and not (one is rebalance.rounds[0] and _begins_empty(history, rebalance))
     ]
     if not held:
@@ -47,16 +50,14 @@ def held_join_phase(history: History) -> Match | None:
     rows = [longest.begun, longest.last_join, longest.removed_at_end, end]
     unknown = ""
     if not all(_last(one) for _, one in held):
-        logs = (
-            "the coordinator's log" if any(one.last_join for _, one in held) else "the logs of the consumers"
-        )
+        logs = "the coordinator's log" if history.has_member_rows else "the logs of the consumers"
         unknown = f"who came last: add {logs}"
     if longest.joined is None:
         unknown = "when it ended, and whom it waited for: add the rest of the log, and the consumers' logs"
     return Match(
         sentence,
         unique(_last(one) for _, one in held),
-        _once([rebalance for rebalance, _ in held]),
+        [rebalance for rebalance, _ in held],
         (),
         [row for row in rows if row is not None],
         unknown,
@@ -76,7 +77,7 @@ def slow_revocation(history: History) -> Match | None:
     )
     rebalances = [rebalance for one in slow for rebalance in under_way(history, int(one.first["time_us"]))]
     rows = [row for one in slow for row in (one.first, one.last)]
-    return Match(sentence, unique(one.member for one in slow), _once(rebalances), (), rows)
+    return Match(sentence, unique(one.member for one in slow), rebalances, (), rows)
 
 
 def _is_held(one: Round) -> bool:
@@ -85,31 +86,18 @@ def _is_held(one: Round) -> bool:
         return False
     if one.removed_at_end is not None:
         return one.removed_at_end.get("cause") != Cause.SESSION_EXPIRED
-    return one.joined is None or not _ends_with_join(one) or _late_us(one) >= LATE_US
-
-
-def _ends_with_join(one: Round) -> bool:
-    """Whether the join phase ended when the last member had joined of which a row tells. Else it waited for
-    somebody of whom none does."""
-    end = one.joined or one.last
-    return (
-        one.last_join is not None and end is not None and end["time_us"] - one.last_join["time_us"] < LATE_US
-    )
+    return one.joined is None or not _last(one) or _late_us(one) >= LATE_US
 
 
 def _begins_empty(history: History, rebalance: Rebalance) -> bool:
     """Whether the group was empty before, or all members of which rows tell came in this rebalance: nobody
     was there for whom it waits, but the coordinator lets an initial delay pass."""
-    before = rebalance.rounds[0].begun.get("previous_state")
-    if before != _UNKNOWN:
-        return before == GroupState.EMPTY
-    stayed: set[str] = set()
-    for one in history.changes:
-        if one.kind is ChangeKind.WENT and one.time_us <= rebalance.begun_us:
-            stayed.discard(one.member)
-        elif one.time_us < rebalance.begun_us - SECOND_US:
-            stayed.add(one.member)
-    return not stayed and any(one.kind is ChangeKind.CAME for one in rebalance.changes)
+    if rebalance.rounds[0].begun.get("previous_state") != "unknown":
+        return was_empty(rebalance)
+    until_us = {ChangeKind.WENT: rebalance.begun_us, ChangeKind.CAME: rebalance.begun_us - SECOND_US}
+    last = {one.member: one.kind for one in history.changes if one.time_us <= until_us[one.kind]}
+    has_come = any(one.kind is ChangeKind.CAME for one in rebalance.changes)
+    return has_come and ChangeKind.CAME not in last.values()
 
 
 def _late_us(one: Round) -> int:
@@ -122,8 +110,11 @@ def _joining_us(one: Round) -> int:
 
 
 def _last(one: Round) -> str:
-    """The member that the join phase waited for; "" if no row names it."""
-    return one.removed_member or (one.last_joiner if _ends_with_join(one) else "")
+    """The member that the join phase waited for; "" if no row names it: the phase goes on after the last
+    join of which a row tells."""
+    until_us = (one.joined or one.last or one.begun)["time_us"]
+    is_end = one.last_join is not None and until_us - one.last_join["time_us"] < LATE_US
+    return one.removed_member or (one.last_joiner if is_end else "")
 
 
 def _waited(one: Round) -> str:
@@ -142,12 +133,7 @@ def _waited(one: Round) -> str:
 def slow_assignor(history: History) -> Match | None:
     """The leader took 5 s or more from the end of the join phase to its SyncGroup: its assignor is slow,
     or the process stood still. A rebalance that waited longer for a session to expire is not its doing."""
-    slow = [
-        (rebalance, one)
-        for rebalance in history.rebalances
-        for one in rebalance.rounds
-        if (one.assigning_us or 0) >= SLOW_PLAN_US
-    ]
+    slow = [pair for pair in rounds_of(history) if (pair[1].assigning_us or 0) >= SLOW_PLAN_US]
     if not slow:
         return None
     longest = max((one.assigning_us or 0) for _, one in slow)
@@ -158,7 +144,7 @@ def slow_assignor(history: History) -> Match | None:
     rows = [row for _, one in slow for row in (one.joined, one.ended) if row is not None]
     leaders = unique(_name(history, str((one.joined or {}).get("leader", ""))) for _, one in slow)
     own = [rebalance for rebalance, _ in slow if not _is_of_session(rebalance)]
-    return Match(sentence, leaders[:_NAMED_MAX], _once(own), (), rows)
+    return Match(sentence, leaders[:_NAMED_MAX], own, (), rows)
 
 
 def _is_of_session(rebalance: Rebalance) -> bool:
@@ -169,8 +155,9 @@ def _is_of_session(rebalance: Rebalance) -> bool:
 
 
 def _name(history: History, member_id: str) -> str:
-    """The name of a member: a coordinator makes its id of its client id, or group.instance.id, and a UUID."""
-    name = member_id[:-_UUID_LENGTH]
+    """The name of a member: a coordinator makes its id of its client id, or group.instance.id, a hyphen and
+    a UUID of 36 characters."""
+    name = member_id[:-37]
     return name if name in history.subscriptions or name in history.assignments else member_id
 
 
@@ -219,10 +206,6 @@ def next_heartbeat(history: History) -> Match | None:
     return Match(sentence, (), history.rebalances)
 
 
-def _once(rebalances: list[Rebalance]) -> list[Rebalance]:
-    return [*{one.number: one for one in rebalances}.values()]
-
-
 #: A member that left for want of a poll() joins again when its batch is done: by then at the latest.
 BACK_US: Final = 900 * SECOND_US
 #: So many owners end at one position, or owners stand there so long in all: the record there is why.
@@ -244,25 +227,18 @@ def poll_timeouts(history: History, setting: str) -> Match | None:
     if not left:
         return None
     members = unique(one.member for one in left)
-    rebalances = [
-        rebalance
-        for one in left
-        for rebalance in (
-            *begun_by(history, {one.member}, one.time_us - SECOND_US, _back_us(history, one)),
-            *under_way(history, one.time_us),
-        )
-    ]
+    rebalances: list[Rebalance] = []
+    absences: list[Absence] = []
+    for one in left:
+        span = one.time_us - SECOND_US, _back_us(history, one)
+        rebalances += [*begun_by(history, {one.member}, *span), *under_way(history, one.time_us)]
+        absences += away(history, {one.member}, *span)
     limit = history.settings.number(setting, members[0] if members else "")
     after = "" if limit is None else f" of {seconds(limit / 1000)}"
     sentence = (
         f"{counted(len(members), 'member')} left the group {counted(len(left), 'time')} because "
         f"{setting}{after} had passed without a poll()."
     )
-    absences = [
-        absence
-        for one in left
-        for absence in away(history, {one.member}, one.time_us - SECOND_US, _back_us(history, one))
-    ]
     slow = [one.row for one in history.of_kind("slow-batch") if one.member in members]
     return Match(sentence, members, rebalances, absences, [*slow[:1], *(one.row for one in left)])
 
