@@ -273,7 +273,9 @@ def state_lost(history: History) -> Match | None:
         one for one in history.rebalances if not threads.isdisjoint(change.member for change in one.changes)
     ]
     evidence = [one.row for one in (*gone, *from_nothing)]
-    return Match(sentence, processes, rebalances, (), evidence, down_us=_down_us(history))
+    down_s = None if history.figures is None else history.figures.task_downtime_seconds
+    down_us = round(SECOND_US * (down_s or 0))
+    return Match(sentence, processes, rebalances, (), evidence, down_us=down_us)
 
 
 def moved_cold(history: History) -> Match | None:
@@ -303,11 +305,6 @@ def _gone_before(history: History, restorations: Sequence[Incident]) -> Sequence
     """The instances that went before the last of these restorations."""
     last_us = restorations[-1].time_us if restorations else -1
     return [one for one in history.of_kind("instance-gone") if one.time_us <= last_us]
-
-
-def _down_us(history: History) -> int:
-    down_s = None if history.figures is None else history.figures.task_downtime_seconds
-    return round(SECOND_US * (down_s or 0))
 
 
 def uncommitted(history: History) -> Match | None:

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from groupstorm.explain.history import History
-from groupstorm.history.rebalances import REPLACED, Absence, Change, ChangeKind, Rebalance, Round, Row
+from groupstorm.history.rebalances import REPLACED, Absence, Change, ChangeKind, Rebalance, Round
 from groupstorm.trace.events.group_states import Cause, GroupState
 
 SECOND_US: Final = 1_000_000
@@ -71,11 +71,6 @@ def away(history: History, members: Collection[str], from_us: int, to_us: int) -
 def unique(names: Iterable[str]) -> tuple[str, ...]:
     """Names in the order of their appearance, without empty ones."""
     return tuple(name for name in dict.fromkeys(names) if name)
-
-
-def alive_rows(changes: Sequence[Change]) -> list[Row]:
-    """For each member that went: its last row before, and the row that says that it went."""
-    return [row for one in changes for row in (one.alive, one.row) if row is not None]
 
 
 #: A process that stops is back under its name so soon: Kubernetes' restarts take seconds to minutes.

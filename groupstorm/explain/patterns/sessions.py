@@ -11,7 +11,6 @@ from groupstorm.explain.incidents import COORDINATOR_ERRORS, ZOMBIE_ERRORS
 from groupstorm.explain.patterns.selecting import (
     AFTER_US,
     SECOND_US,
-    alive_rows,
     away,
     begun_by,
     find_stop,
@@ -217,8 +216,10 @@ def _match(history: History, gone: Sequence[Change], what: str) -> Match:
     # who comes into the group that these left empty is not to blame for the time without members
     after = {one.number + 1 for one in rebalances}
     rebalances += [one for one in history.rebalances if one.number in after and was_empty(one)]
-    text, unknown = " ".join(sentences), _unknown(history, gone)
-    return Match(text, members, rebalances, absences, alive_rows(gone), unknown)
+    rows = [row for one in gone for row in (one.alive, one.row) if row is not None]
+    is_known = not history.is_imported or all(one.alive is not None for one in gone)
+    unknown = "" if is_known else "when the members were last alive: add the members' own logs"
+    return Match(" ".join(sentences), members, rebalances, absences, rows, unknown)
 
 
 def _silent_from_us(history: History, gone: Change) -> int:
@@ -256,9 +257,3 @@ def _last_alive(history: History, gone: Change) -> str:
     if not known:
         known.append("when it was last alive is unknown")
     return f"{gone.member or gone.member_id}: expired at {at}; {listed(known)}."
-
-
-def _unknown(history: History, gone: Sequence[Change]) -> str:
-    if not history.is_imported or all(one.alive is not None for one in gone):
-        return ""
-    return "when the members were last alive: add the members' own logs"

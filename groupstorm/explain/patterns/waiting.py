@@ -173,16 +173,13 @@ def slow_callback(history: History) -> Match | None:
         f"{counted(len(slow), 'callback')} of {counted(len(members), 'member')} took 3 s or more, the "
         f"longest {seconds(longest.row['duration_us'] / SECOND_US)} ({longest.member})."
     )
+    spans = [(one.time_us, one.time_us + int(one.row["duration_us"])) for one in slow]
     rebalances = [
-        rebalance
-        for rebalance in history.rebalances
-        if any(_during(rebalance, one.time_us, int(one.row["duration_us"]), history.to_us) for one in slow)
+        one
+        for one in history.rebalances
+        if any(one.begun_us <= to_us and from_us <= one.until_us(history.to_us) for from_us, to_us in spans)
     ]
     return Match(sentence, members, rebalances, (), [one.row for one in slow])
-
-
-def _during(rebalance: Rebalance, from_us: int, lasted_us: int, end_us: int) -> bool:
-    return rebalance.begun_us <= from_us + lasted_us and from_us <= rebalance.until_us(end_us)
 
 
 def next_heartbeat(history: History) -> Match | None:
