@@ -116,10 +116,9 @@ def _deploy_wave(finding: Finding, history: History) -> str:
     # only cooperative rebalances have a second round after the first one has ended
     has_second = any(before.ended is not None for one in history.rebalances for before in one.rounds[:-1])
     may_be_eager = bool(finding.rebalances) and not protocol and not has_second
-    condition = " if the assignor is range, roundrobin or sticky" if may_be_eager else ""
-    is_eager = is_classic and (protocol in _EAGER or may_be_eager)
-    advised = (f"use cooperative-sticky{condition}" if is_eager else "", static)
-    text = "; ".join(part for part in advised if part)
+    cooperative = "use cooperative-sticky" if is_classic and (protocol in _EAGER or may_be_eager) else ""
+    cooperative += " if the assignor is range, roundrobin or sticky" if cooperative and not protocol else ""
+    text = "; ".join(part for part in (cooperative, static) if part)
     if not text:
         return "Nothing in the group: partitions wait for as long as a restart takes. Make restarts faster."
     return f"{text[0].upper()}{text[1:]}."
@@ -196,16 +195,15 @@ def _waits_for_heartbeat(finding: Finding, history: History) -> str:
 
 def _session_expired(finding: Finding, history: History) -> str:
     """A client whose last answer was that the coordinator moved did not stand still."""
+    general = finding.pattern.advice
     moved = {one.member for one in history.refusals if one.error in COORDINATOR_ERRORS}
     if finding.match.members and moved.issuperset(finding.match.members):
         return next(one.advice for one in PATTERNS if one.name == "coordinator-moved")
     if may_have_closed([one for one in history.went() if one.member in finding.match.members]):
-        general = finding.pattern.advice
         return (
             "If somebody closed them, set internal.leave.group.on.close=true for instances that do not come "
             f"back, or a group.instance.id for those that do. Else {general[0].lower()}{general[1:]}"
         )
-    general = finding.pattern.advice
     replaced = [one for one in find_restarts(history) if one.went.member in finding.match.members]
     if sum(one.went.row["member"] != one.came.row["member"] for one in replaced) < RESTARTS_MIN:
         return general

@@ -112,6 +112,7 @@ def test_a_process_that_keeps_the_id_which_it_gave_itself_was_not_restarted(tmp_
     assert finding.pattern.name == "session-expired"
 
 
+LOST = {"s": 90, "event": "partitions_lost", "generation": 1, "partitions": ["t-0"], "positions": [5]}
 CRASHED = {"s": 60, "event": "member_crashed", "generation": 1, "partitions": [], "positions": []}
 STARTED = {"s": 129, "event": "member_started", "topics": ["t"]}
 
@@ -120,6 +121,7 @@ STARTED = {"s": 129, "event": "member_started", "topics": ["t"]}
     ("row", "is_known"),
     [
         (None, False),
+        (LOST | {"cause": "close", "duration_us": 0}, True),
         (CRASHED, True),
         (STARTED, True),
     ],

@@ -45,7 +45,6 @@ TURNS_MIN: Final = 2
 STEP_MIN: Final = 2
 STEP_PERCENT: Final = 30
 SAMPLE_US: Final = 30 * SECOND_US
-_STOPPED_UNKNOWN: Final = "when each of them stopped, so whether several were away at once"
 #: Samples on either side of a median, and their time.
 _AROUND: Final = 3
 MEDIAN_US: Final = _AROUND * SAMPLE_US
@@ -108,8 +107,7 @@ def static_restart(history: History) -> Match | None:
 
 def deploy_wave(history: History) -> Match | None:
     """A rolling restart: three or more different members stop in order and come back or are replaced, each
-    less than two minutes after the one before is back, and never half of the group at once, as far as rows
-    say when they stopped."""
+    less than two minutes after the one before is back, and never (by any row) half of the group at once."""
     waves = [wave for wave in _waves(_planned(history)) if not _is_aligned(history, wave)]
     may_be = any(_is_aligned(history, wave, at_most=True) for wave in waves)
     return _of_waves(history, waves, "" if may_be else "one after the other, ")
@@ -321,8 +319,9 @@ def _of_waves(history: History, waves: Sequence[Sequence[Restart]], how: str) ->
         f"{counted(len(waves), 'wave')} ({'' if how else 'back '}from {began} on)"
     )
     if silent:
-        of_them = "of these times" if times else "of them"
         stays = "keep their membership" if history.is_consumer_group else "say nothing"
-        sentence += f"; {silent:,} {of_them} as static members that {stays} when they stop"
+        which = "these times" if times else "them"
+        sentence += f"; {silent:,} of {which} as static members that {stays} when they stop"
     names = unique(name for one in restarts for name in one.members)
-    return Match(f"{sentence}.", names, rebalances, absences, evidence, "" if how else _STOPPED_UNKNOWN)
+    unknown = "" if how else "when each of them stopped, so whether several were away at once"
+    return Match(f"{sentence}.", names, rebalances, absences, evidence, unknown)

@@ -108,9 +108,8 @@ def append_failed(history: History) -> Match | None:
     if not failed:
         return None
     spans = _spans((each.begun_us for _, each in failed), AFTER_US)
-    within = seconds(sum(to_us - from_us for from_us, to_us in spans) / SECOND_US)
-    if len(spans) > 1:
-        within = f"{counted(len(spans), 'outage')} of {within} in all"
+    lasted = seconds(sum(to_us - from_us for from_us, to_us in spans) / SECOND_US)
+    within = f"{counted(len(spans), 'outage')} of {lasted} in all" if len(spans) > 1 else lasted
     sentence = (
         f"{counted(len(failed), 'time')} in {within} the coordinator could not write the group's assignment."
     )

@@ -85,6 +85,11 @@ FORMING_US: Final = 30_000_000
 PLANNED: Final = frozenset({"left", REPLACED})
 
 
+def has_ended(gone: Change) -> bool:
+    """Whether the last row of a member before it went says that its process ended."""
+    return gone.is_closed or (gone.alive or {}).get("event") == "member_crashed"
+
+
 class Restart(NamedTuple):
     """``went`` and ``came``: a process stopped, and this one took its place."""
 
@@ -98,8 +103,7 @@ class Restart(NamedTuple):
         if self.went.cause != REPLACED:
             return self.went.time_us
         last = self.went.alive
-        is_end = last is not None and (self.went.is_closed or last["event"] == "member_crashed")
-        return int(last["time_us"]) if last is not None and is_end else None
+        return int(last["time_us"]) if last is not None and has_ended(self.went) else None
 
     @property
     def down_us(self) -> int:

@@ -14,6 +14,7 @@ from groupstorm.explain.patterns.selecting import (
     away,
     begun_by,
     find_stop,
+    has_ended,
     unique,
     was_empty,
     with_changes,
@@ -123,15 +124,15 @@ def _told(history: History, kind: str) -> Match | None:
 
 def static_session_too_short(history: History) -> Match | None:
     """A static member's session expired, and the same group.instance.id came back within three minutes:
-    the restart took longer than session.timeout.ms, so static membership saved nothing. (A process that its
-    own rows show to have lived on is no restart: see max-poll-interval and session-expired.)"""
+    the restart took longer than session.timeout.ms, so static membership saved nothing. (If the process
+    lived on: see session-expired.)"""
     gone = [one for one in _static(history) if _return(history, one)]
     if not gone:
         return None
     match = _match(history, gone, "came back under the same group.instance.id later")
-    if not all(_has_ended(history, one) for one in gone):
-        add = "" if history.has_member_rows else ": add the members' own logs"
-        match.unknown = f"whether their processes were restarted, or stood still{add}"
+    if not all(_was_restarted(history, one) for one in gone):
+        match.unknown = "whether their processes were restarted, or stood still"
+        match.unknown += "" if history.has_member_rows else ": add the members' own logs"
     return match
 
 
@@ -159,7 +160,7 @@ def _static(history: History) -> list[Change]:
 def _lived_on(history: History, gone: Change, kinds: Sequence[str] = _NOTICED) -> bool:
     """Whether rows show that the process of a static member did not end: before another one came it noticed
     that it was out, or, in a consumer group, it came back under the id that a process gives itself."""
-    if gone.instance is None:
+    if gone.instance is None or has_ended(gone):
         return False
     same = [one for one in history.came() if one.instance == gone.instance]
     back = next((one for one in same if one.time_us >= gone.time_us), None)
@@ -168,14 +169,15 @@ def _lived_on(history: History, gone: Change, kinds: Sequence[str] = _NOTICED) -
     from_us = max((one.time_us for one in same if one.time_us < gone.time_us), default=0)
     to_us = history.to_us if back is None else back.time_us
     own = [one for one in history.of_kind(*kinds) if one.member in (gone.member, gone.instance)]
-    return any(from_us < one.time_us <= to_us for one in own)
+    return any(from_us < one.time_us <= to_us and one.row.get("cause") != "close" for one in own)
 
 
-def _has_ended(history: History, gone: Change) -> bool:
-    """Whether rows say that the process of a member ended before its session did."""
-    last = [found for name, found in history.subscriptions.items() if name in (gone.member, gone.instance)]
-    is_new = any(_silent_from_us(history, gone) < started["time_us"] for _, started in last)
-    return is_new or gone.is_closed or (gone.alive or {}).get("event") == "member_crashed"
+def _was_restarted(history: History, gone: Change) -> bool:
+    """Whether rows say that the process of a member ended, or another one started, before it was back."""
+    from_us, back = _silent_from_us(history, gone), _return(history, gone)
+    last = [one for name, (_, one) in history.subscriptions.items() if name in (gone.member, gone.instance)]
+    is_new = back is not None and any(from_us < one["time_us"] <= back.time_us for one in last)
+    return is_new or has_ended(gone)
 
 
 def ended_by_itself(history: History, rebalance: Rebalance, time_us: int) -> bool:

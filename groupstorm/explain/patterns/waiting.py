@@ -24,8 +24,7 @@ from groupstorm.wording import counted, listed, seconds
 
 #: A leader that takes longer for its plan keeps everybody waiting: assignors take milliseconds.
 SLOW_PLAN_US: Final = 5 * SECOND_US
-#: Members learn of a round with their next heartbeat (heartbeat.interval.ms): so late after all others one
-#: held them up.
+#: Later after all others than their heartbeats are apart (heartbeat.interval.ms).
 LATE_US: Final = 3 * SECOND_US
 #: The longest wait is named, and so many members.
 _NAMED_MAX: Final = 4
