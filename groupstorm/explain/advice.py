@@ -194,7 +194,7 @@ def _waits_for_heartbeat(finding: Finding, history: History) -> str:
 
 
 def _session_expired(finding: Finding, history: History) -> str:
-    """A client whose last answer was that the coordinator moved did not stand still."""
+    """A client told last that the coordinator moved did not stand still; one that dies keeps its name."""
     general = finding.pattern.advice
     moved = {one.member for one in history.refusals if one.error in COORDINATOR_ERRORS}
     if finding.match.members and moved.issuperset(finding.match.members):
@@ -205,9 +205,8 @@ def _session_expired(finding: Finding, history: History) -> str:
             f"back, or a group.instance.id for those that do. Else {general[0].lower()}{general[1:]}"
         )
     replaced = [one for one in find_restarts(history) if one.went.member in finding.match.members]
-    if sum(one.went.row["member"] != one.came.row["member"] for one in replaced) < RESTARTS_MIN:
+    if sum(one.went.row.get("member") != one.came.row.get("member") for one in replaced) < RESTARTS_MIN:
         return general
-    # a process that dies comes back under its name
     rollout = "If a rollout replaced them, give processes time to leave (terminationGracePeriodSeconds)."
     return f"{rollout} Else {general[0].lower()}{general[1:]}"
 

@@ -167,13 +167,15 @@ def test_an_assignor_that_no_row_names_may_be_cooperative_already(
     )
 
 
-@pytest.mark.parametrize(("suffix", "is_rollout"), [("-v2", True), ("", False)])
+@pytest.mark.parametrize(
+    ("members", "suffix", "is_rollout"), [("xyz", "-v2", True), ("xyz", "", False), ("xy", "-v2", False)]
+)
 def test_members_that_others_replace_may_be_of_a_rollout(
-    tmp_path: Path, suffix: str, is_rollout: bool
+    tmp_path: Path, members: str, suffix: str, is_rollout: bool
 ) -> None:
     """A process that dies is started again in its pod, under its name: a pod of another name is a new one."""
     rows = [*FORMED]
-    for number, name in enumerate("xyz"):
+    for number, name in enumerate(members):
         s, generation = 100 + 100 * number, 2 + 2 * number
         rows += [removed(s, name, f"{name}-1", "session-expired")]
         rows += round_of(s, generation, "session-expired", f"{name}-1")

@@ -49,6 +49,7 @@ def test_members_whose_stop_no_row_says_are_not_said_to_stop_at_once_nor_in_turn
         "6 members stopped and came back or were replaced, in 1 wave (back from 50 min on); 6 of them as "
         "static members that say nothing when they stop."
     )
+    assert finding.pattern.advice.startswith("Nothing in the group")
     assert finding.match.unknown == "when each of them stopped, so whether several were away at once"
 
 
@@ -113,6 +114,7 @@ def test_a_process_that_keeps_the_id_which_it_gave_itself_was_not_restarted(tmp_
 
 
 LOST = {"s": 90, "event": "partitions_lost", "generation": 1, "partitions": ["t-0"], "positions": [5]}
+NOTICED = {"event": "rejoin_requested", "cause": "UNKNOWN_MEMBER_ID", "generation": 1}
 CRASHED = {"s": 60, "event": "member_crashed", "generation": 1, "partitions": [], "positions": []}
 STARTED = {"s": 129, "event": "member_started", "topics": ["t"]}
 
@@ -122,7 +124,9 @@ STARTED = {"s": 129, "event": "member_started", "topics": ["t"]}
     [
         (None, False),
         (LOST | {"cause": "close", "duration_us": 0}, True),
+        (NOTICED | {"s": 0.1}, False),  # in an earlier life
         (CRASHED, True),
+        (STARTED | {"s": 200}, False),  # it may have been started in between, too
         (STARTED, True),
     ],
 )

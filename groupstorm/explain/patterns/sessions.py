@@ -169,7 +169,7 @@ def _lived_on(history: History, gone: Change, kinds: Sequence[str] = _NOTICED) -
     from_us = max((one.time_us for one in same if one.time_us < gone.time_us), default=0)
     to_us = history.to_us if back is None else back.time_us
     own = [one for one in history.of_kind(*kinds) if one.member in (gone.member, gone.instance)]
-    return any(from_us < one.time_us <= to_us and one.row.get("cause") != "close" for one in own)
+    return any(from_us < one.time_us <= to_us for one in own)
 
 
 def _was_restarted(history: History, gone: Change) -> bool:
