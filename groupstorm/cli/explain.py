@@ -75,9 +75,7 @@ _CULPRITS_MAX: Final = 8
 _BUSY_MAX: Final = 6
 _NAMED_MAX: Final = 4
 _OWNERS_UNKNOWN: Final = "add the consumers' logs"
-_ABSENCES_UNKNOWN: Final = (
-    "a coordinator does not hear when a static member stops: add the logs of the static members"
-)
+_ABSENCES_UNKNOWN: Final = "no row says when a static member stopped: add the logs of the static members"
 
 
 def print_explanation(one: Explanation, lines: Mapping[str, str], everything: bool) -> None:
@@ -377,7 +375,9 @@ def _print_absences(absences: Sequence[Absence], history: History) -> None:
         for each in worst
     ]
     count = counted(len(absences), "absence")
-    text = f"Besides, {cost} without an owner in {count} that ended without a rebalance"
+    still = sum(each.to_us >= history.to_us and not each.returned for each in absences)
+    ended = f"no rebalance ended ({still:,} open at the end)" if still else "ended without a rebalance"
+    text = f"Besides, {cost} without an owner in {count} that {ended}"
     print_paragraph(f"{text}: {', '.join(named)}{', ...' if len(absences) > len(worst) else ''}.")
 
 

@@ -10,6 +10,8 @@ from groupstorm.explain.findings import Finding, culprits
 from groupstorm.explain.history import History
 from groupstorm.explain.incidents import COORDINATOR_ERRORS
 from groupstorm.explain.patterns import PATTERNS
+from groupstorm.explain.patterns.deployments import RESTARTS_MIN
+from groupstorm.explain.patterns.selecting import find_restarts, rounds_of
 from groupstorm.explain.patterns.sessions import may_have_closed
 from groupstorm.explain.patterns.waiting import herder_busy_us, poison_record
 from groupstorm.wording import counted, listed, seconds
@@ -92,12 +94,8 @@ def is_share_group(history: History) -> bool:
 
 def _protocol(history: History) -> str:
     """The assignor that the classic group chose last, or its members prefer; "" if nothing says it."""
-    chosen = [
-        str(one.joined["protocol"])
-        for rebalance in history.rebalances
-        for one in rebalance.rounds
-        if one.joined is not None and one.joined.get("protocol")
-    ]
+    joined = (one.joined for _, one in rounds_of(history) if one.joined is not None)
+    chosen = [str(row["protocol"]) for row in joined if row.get("protocol")]
     preferred = history.settings.get("partition.assignment.strategy")
     return chosen[-1] if chosen else preferred[0] if isinstance(preferred, list) and preferred else ""
 
@@ -111,12 +109,17 @@ def _deploy_wave(finding: Finding, history: History) -> str:
     if is_static and not finding.rebalances:
         return "Nothing in the group: partitions wait for as long as a restart takes. Make restarts faster."
     is_classic = not history.is_consumer_group and not history.has_threads
-    is_eager = is_classic and _protocol(history) in (*_EAGER, "")
     if is_static:
         static = "keep each group.instance.id over restarts (StatefulSet), and close without LeaveGroup"
     else:
         static = "use static members if a process is back within session.timeout.ms"
-    text = f"use cooperative-sticky; {static}" if is_eager else static
+    protocol = _protocol(history)
+    # only cooperative rebalances have a second round after the first one has ended
+    has_second = any(before.ended is not None for one in history.rebalances for before in one.rounds[:-1])
+    may_be_eager = bool(finding.rebalances) and not protocol and not has_second
+    cooperative = "use cooperative-sticky" if is_classic and (protocol in _EAGER or may_be_eager) else ""
+    cooperative += " if the assignor is range, roundrobin or sticky" if cooperative and not protocol else ""
+    text = "; ".join(part for part in (cooperative, static) if part)
     return f"{text[0].upper()}{text[1:]}."
 
 
@@ -190,17 +193,21 @@ def _waits_for_heartbeat(finding: Finding, history: History) -> str:
 
 
 def _session_expired(finding: Finding, history: History) -> str:
-    """A client whose last answer was that the coordinator moved did not stand still."""
+    """A client told last that the coordinator moved did not stand still; one that dies keeps its name."""
+    general = finding.pattern.advice
     moved = {one.member for one in history.refusals if one.error in COORDINATOR_ERRORS}
     if finding.match.members and moved.issuperset(finding.match.members):
         return next(one.advice for one in PATTERNS if one.name == "coordinator-moved")
     if may_have_closed([one for one in history.went() if one.member in finding.match.members]):
-        general = finding.pattern.advice
         return (
             "If somebody closed them, set internal.leave.group.on.close=true for instances that do not come "
             f"back, or a group.instance.id for those that do. Else {general[0].lower()}{general[1:]}"
         )
-    return finding.pattern.advice
+    replaced = [one for one in find_restarts(history) if one.went.member in finding.match.members]
+    if sum(one.went.row.get("member") != one.came.row.get("member") for one in replaced) < RESTARTS_MIN:
+        return general
+    rollout = "If a rollout replaced them, give processes time to leave (terminationGracePeriodSeconds)."
+    return f"{rollout} Else {general[0].lower()}{general[1:]}"
 
 
 def _livelock(finding: Finding, history: History) -> str:
@@ -210,6 +217,11 @@ def _livelock(finding: Finding, history: History) -> str:
         "Look in the coordinator's log for the worker that begins every round, and why. Workers of another "
         "cluster with the same group.id do this, or a worker that cannot read what the leader assigns."
     )
+
+
+def _static_session_too_short(finding: Finding, history: History) -> str:
+    stood = " If they were not restarted, find out why they stood still (GC, CPU limits, network)."
+    return f"{finding.pattern.advice}{stood if finding.match.unknown else ''}"
 
 
 def _failing_members(finding: Finding, history: History) -> str:
@@ -231,6 +243,7 @@ _OF_PATTERN: Final[Mapping[str, Callable[[Finding, History], str]]] = {
     "group-start": _group_start,
     "waits-for-heartbeat": _waits_for_heartbeat,
     "session-expired": _session_expired,
+    "static-session-too-short": _static_session_too_short,
     "failing-members": _failing_members,
     "livelock": _livelock,
 }
@@ -278,7 +291,8 @@ def first_answer(history: History) -> str:
     if history.rebalances or history.rebalances_are_least:
         return " ".join(sentences)
     if history.is_shown_quiet:
-        return "The group was quiet."
+        has_trouble = bool(history.absences) or any(history.of_kind("crashed"))
+        return "" if has_trouble else "The group was quiet."
     add = _ADD_BROKER if history.has_member_rows else _ADD_CLIENTS
     lasted = seconds(history.shown_us / 1_000_000)
     return " ".join(

@@ -21,10 +21,10 @@ ZOMBIE_ERRORS: Final = frozenset(
         "TaskMigratedException",
     }
 )
+#: The answer of a coordinator that cannot write to __consumer_offsets, too.
+NOT_AVAILABLE: Final = "COORDINATOR_NOT_AVAILABLE"
 #: `rejoin_requested`: a heartbeat was refused, because the coordinator is gone or moved.
-COORDINATOR_ERRORS: Final = frozenset(
-    {"NOT_COORDINATOR", "COORDINATOR_NOT_AVAILABLE", "COORDINATOR_LOAD_IN_PROGRESS"}
-)
+COORDINATOR_ERRORS: Final = frozenset({"NOT_COORDINATOR", NOT_AVAILABLE, "COORDINATOR_LOAD_IN_PROGRESS"})
 FENCED: Final = "FENCED_INSTANCE_ID"
 #: A member of a consumer group is refused, as another one has its group.instance.id.
 UNRELEASED: Final = "UNRELEASED_INSTANCE_ID"

@@ -6,8 +6,9 @@ Rows of members have positions (`docs/trace.md`); logs do not, so an imported tr
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.history.rebalances import Row
@@ -108,39 +109,37 @@ def _keep(worst: dict[str, StuckRecord], one: StuckRecord, how_bad: int) -> None
 _ROWS_MAX: Final = 4
 
 
-@dataclass(slots=True)
-class _GivenUp:
-    """A row with which a member gave up partitions: how many of them have no next owner yet, and the records
-    of the others that had no commit."""
+class _GivenUp(NamedTuple):
+    """A row with which a member gave up a partition at ``position``, with so many records since its last
+    commit."""
 
     member: str
     row: Row
-    waiting: int = 0
-    records: int = 0
+    position: int
+    records: int
 
 
 @dataclass(slots=True)
 class Uncommitted:
-    """Processed records that had no commit when onPartitionsRevoked was called, in all, and for whom.
+    """Processed records that had no commit when onPartitionsRevoked was called, by partition; and the members
+    that gave these partitions up.
 
     A commit may still come within the callback (Kafka Streams): if the next owner begins where the old one
     stopped, there was one.
     """
 
-    records: int = 0
-    members: dict[str, None] = field(default_factory=dict)
+    records: Counter[str] = field(default_factory=Counter)
+    members: dict[str, set[str]] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
-    _open: dict[str, tuple[_GivenUp, int, int]] = field(default_factory=dict)
+    _open: dict[str, _GivenUp] = field(default_factory=dict)
 
     def add(self, member: str, row: Row) -> None:
         """Take a row with which ``member`` gives partitions up."""
-        given_up = _GivenUp(member, row)
         both = zip(row.get("positions", ()), row.get("committed", ()), strict=False)
         for partition, (position, committed) in zip(row["partitions"], both, strict=False):
             self._settle(partition, None)
             if position is not None and committed is not None and committed < position:
-                given_up.waiting += 1
-                self._open[partition] = given_up, position, position - committed
+                self._open[partition] = _GivenUp(member, row, position, position - committed)
 
     def taken(self, row: Row) -> None:
         """Take a row with which the next owner begins."""
@@ -154,14 +153,10 @@ class Uncommitted:
 
     def _settle(self, partition: str, begins: int | None) -> None:
         found = self._open.pop(partition, None)
-        if found is None:
-            return
-        given_up, position, records = found
-        given_up.waiting -= 1
-        if begins != position:  # further on after a reset to the log's end
-            given_up.records += records
-        if given_up.records and not given_up.waiting:
-            self.records += given_up.records
-            self.members[given_up.member] = None
+        if found is None or begins == found.position:
+            return  # another position may be further on, after a reset to the log's end
+        self.records[partition] += found.records
+        self.members.setdefault(found.member, set()).add(partition)
+        if not any(one is found.row for one in self.rows):
             del self.rows[_ROWS_MAX - 1 :]
-            self.rows.append(given_up.row)
+            self.rows.append(found.row)

@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from tests.explain.explaining import explained, scenario_storm, storm
+from tests.explain.explaining import (
+    END_OF_FORMED,
+    FORMED,
+    added,
+    explained,
+    removed,
+    round_of,
+    scenario_storm,
+    storm,
+    trace_of,
+)
 
 SMALL = {"members": 4, "partitions": 8}
 SIX = {"members": 6, "partitions": 24}
@@ -141,3 +151,44 @@ def test_a_poisonous_record_is_named_and_no_setting_that_does_not_help(
     if "max-poll-interval" in advice:
         assert "smaller batches (max.poll.records) do not help" in advice["max-poll-interval"]
     assert "autoscaler-flapping" not in advice
+
+
+@pytest.mark.parametrize(("chosen", "has_seconds"), [("range", False), ("", False), ("", True)])
+def test_an_assignor_that_no_row_names_may_be_cooperative_already(
+    tmp_path: Path, chosen: str, has_seconds: bool
+) -> None:
+    """Three members leave and come back one after the other. A second round 5 s after the first one has ended
+    is of a cooperative group: an eager one has nothing to give up then."""
+    rows = [*FORMED]
+    for number, name in enumerate("xyz"):
+        s, generation = 100 + 60 * number, 2 + 4 * number
+        rows += [removed(s, name, f"{name}-1", "left"), *round_of(s, generation, "left", f"{name}-1")]
+        rows += [added(s + 20, name, f"{name}-2")]
+        rows += round_of(s + 20, generation + 1, "new-member", f"{name}-2")
+        rows += round_of(s + 26, generation + 2, "member-updated", f"{name}-2") if has_seconds else []
+    known = [row | ({"protocol": chosen} if chosen and "count" in row else {}) for row in rows]
+    (finding,) = explained(trace_of(tmp_path, [*known, END_OF_FORMED])).findings
+    assert finding.pattern.name == "deploy-wave"
+    condition = "" if chosen else " if the assignor is range, roundrobin or sticky"
+    assert finding.pattern.advice == (
+        STATIC if has_seconds else f"Use cooperative-sticky{condition}; {STATIC[0].lower()}{STATIC[1:]}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("members", "suffix", "is_rollout"), [("xyz", "-v2", True), ("xyz", "", False), ("xy", "-v2", False)]
+)
+def test_members_that_others_replace_may_be_of_a_rollout(
+    tmp_path: Path, members: str, suffix: str, is_rollout: bool
+) -> None:
+    """A process that dies is started again in its pod, under its name: a pod of another name is a new one."""
+    rows = [*FORMED]
+    for number, name in enumerate(members):
+        s, generation = 100 + 100 * number, 2 + 2 * number
+        rows += [removed(s, name, f"{name}-1", "session-expired")]
+        rows += round_of(s, generation, "session-expired", f"{name}-1")
+        rows += [added(s + 20, name + suffix, f"{name}-2")]
+        rows += round_of(s + 20, generation + 1, "new-member", f"{name}-2")
+    (finding,) = explained(trace_of(tmp_path, [*rows, END_OF_FORMED])).findings
+    assert finding.pattern.name == "session-expired"
+    assert ("if a rollout replaced them" in finding.pattern.advice) == is_rollout

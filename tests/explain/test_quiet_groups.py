@@ -9,6 +9,7 @@ import pytest
 from groupstorm.explain.advice import first_answer
 from groupstorm.figures.accumulator import Window
 from tests.explain.explaining import explained, names, scenario_storm
+from tests.explain.test_first_answers import printed
 
 QUIET = """
 name: quiet
@@ -66,9 +67,37 @@ def test_a_window_behind_the_rounds_shows_a_quiet_group(tmp_path: Path) -> None:
     assert first_answer(found.history) == "The group was quiet."
 
 
+def test_a_group_whose_member_has_died_is_not_quiet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its session expires 45 s after the crash at 180 s: the window ends before it does, and its 3 of 12
+    partitions have no owner for 30 s each."""
+    text = QUIET.format(members=4, settings="partition.assignment.strategy: [range]")
+    path = scenario_storm(tmp_path, f"{text}  - {{at_ms: 3m, do: crash, members: [1]}}\n")
+    found = explained(path, window=Window(150_000_000, 210_000_000))
+    assert first_answer(found.history) == ""
+    said = printed(found, capsys)
+    assert "90.0 s without an owner in 1 absence that no rebalance ended (1 open at the end)" in said
+
+
 def test_a_member_that_is_added_is_no_pattern(tmp_path: Path) -> None:
     """Growing once is wanted: one rebalance, by the member that came."""
     text = QUIET.format(members=4, settings="partition.assignment.strategy: [cooperative-sticky]")
     found = explained(scenario_storm(tmp_path, f"{text}  - {{at_ms: 3m, do: add}}\n"))
     assert names(found) == ["group-start"]
     assert [one.culprit for one in found.history.rebalances[1:]] == ["member-4"]
+
+
+@pytest.mark.parametrize(("dead", "later"), [("0, 1, 2, 3", ["member-4"]), ("0", [])])
+def test_who_comes_into_a_group_that_died_is_not_to_blame_for_its_emptiness(
+    tmp_path: Path, dead: str, later: list[str]
+) -> None:
+    """All 4 members crash at 180 s, and one comes at 480 s, another one later: 12 partitions wait 300 s at
+    least, an hour in all. If one crashes, the others take its partitions."""
+    text = QUIET.format(members=4, settings="partition.assignment.strategy: [range]")
+    steps = f"  - {{at_ms: 3m, do: crash, members: [{dead}]}}\n  - {{at_ms: 8m, do: add}}\n"
+    steps += "  - {at_ms: 9m, do: add}\n"
+    found = explained(scenario_storm(tmp_path, f"{text}{steps}"))
+    (died,) = [one for one in found.findings if one.pattern.name == "session-expired"]
+    assert [one.culprit for one in died.rebalances][1:] == later
+    assert (died.unowned_us >= 12 * 300_000_000) == bool(later)

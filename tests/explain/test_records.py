@@ -59,7 +59,7 @@ def test_the_next_owner_shows_a_commit_that_came_within_the_callback(tmp_path: P
         "generation": 2, "partitions": ["t-0", "t-1"], "positions": [100, 42], "duration_us": 0,
     }  # fmt: skip
     history = history_of(tmp_path, revoked(40, "a", [100, 50], [90, 42]), taken)
-    assert (history.uncommitted.records, [*history.uncommitted.members]) == (8, ["a"])
+    assert (history.uncommitted.records.total(), [*history.uncommitted.members]) == (8, ["a"])
 
 
 def test_less_than_a_tenth_is_what_every_application_has(tmp_path: Path) -> None:
@@ -69,15 +69,27 @@ def test_less_than_a_tenth_is_what_every_application_has(tmp_path: Path) -> None
     assert uncommitted(processed(history, 0)) is None
 
 
+def test_a_partition_that_was_deleted_has_no_next_owner(tmp_path: Path) -> None:
+    """Nobody processes the 10 records of t-0 again; those of t-1 of b are."""
+    deleted = {"s": 39, "source": "world", "event": "partitions_deleted", "partitions": ["t-0"]}
+    rows = [deleted | {"topics": ["t"]}, revoked(40, "a", [100], [90]), revoked(41, "b", [0, 50], [0, 43])]
+    found = uncommitted(processed(history_of(tmp_path, *rows), 70))
+    assert found is not None
+    assert found.sentence.startswith("7 processed records had no commit")
+    assert found.members == ("b",)
+    assert [row["member"] for row in found.evidence] == ["b"]
+    assert uncommitted(processed(history_of(tmp_path, *rows), 71)) is None
+
+
 def test_a_commit_beyond_the_position_takes_nothing_from_the_others(tmp_path: Path) -> None:
     history = history_of(tmp_path, revoked(40, "a", [10, 100], [90, 88]))
-    assert history.uncommitted.records == 12
+    assert history.uncommitted.records.total() == 12
 
 
 def test_first_rows_and_the_last_are_kept(tmp_path: Path) -> None:
     history = history_of(tmp_path, *(revoked(40 + at, "a", [2], [1]) for at in range(6)))
     kept = [row["time_us"] // 1_000_000 for row in history.uncommitted.rows]
-    assert (history.uncommitted.records, kept) == (6, [40, 41, 42, 45])
+    assert (history.uncommitted.records.total(), kept) == (6, [40, 41, 42, 45])
 
 
 @pytest.mark.parametrize(

@@ -172,6 +172,29 @@ def test_a_move_is_blamed_for_a_session_that_expires_unless_its_member_outlived_
     assert [each.begun_us for each in moved.rebalances] == ([142 * SECOND_US] if is_blamed else [])
 
 
+@pytest.mark.parametrize(
+    ("error", "found"),
+    [
+        ("COORDINATOR_NOT_AVAILABLE", ["append-failed"]),
+        ("NOT_COORDINATOR", ["coordinator-moved", "append-failed"]),
+    ],
+)
+def test_a_coordinator_that_cannot_write_has_not_moved(tmp_path: Path, error: str, found: list[str]) -> None:
+    """Too few replicas in sync: it answers COORDINATOR_NOT_AVAILABLE, and stays. If it has lost its partition
+    to another broker, a write fails, too, but the answer is NOT_COORDINATOR. Each outage lasts from 100 s to
+    104 s or from 400 s to 404 s: 8 s in all."""
+    rows = [*FORMED]
+    for generation, s in enumerate((100, 104, 400, 404), start=2):
+        rows += round_of(s, generation, "append-failed", "a-1")
+        answer = {"s": s, "event": "sync_answered", "member": "a", "member_id": "a-1", "error": error}
+        rows.append(answer | {"generation": generation})
+    rows.sort(key=lambda row: row["s"])
+    one = explained(trace_of(tmp_path, [*rows, END_OF_FORMED]))
+    assert sorted(names(one)) == sorted(found)
+    (failed,) = [each for each in one.findings if each.pattern.name == "append-failed"]
+    assert "4 times in 2 outages of 8.0 s in all the coordinator could not write" in failed.match.sentence
+
+
 def test_rounds_that_break_off_again_and_again(tmp_path: Path) -> None:
     def broken(times: int) -> list[dict[str, Any]]:
         rows = [*FORMED]

@@ -20,6 +20,7 @@ from groupstorm.explain.patterns.selecting import (
     find_restarts,
     find_stop,
     formed_us,
+    rounds_of,
     under_way,
     unique,
     with_changes,
@@ -106,9 +107,10 @@ def static_restart(history: History) -> Match | None:
 
 def deploy_wave(history: History) -> Match | None:
     """A rolling restart: three or more different members stop in order and come back or are replaced, each
-    less than two minutes after the one before is back, and never half of the group at once."""
+    less than two minutes after the one before is back, and never (by any row) half of the group at once."""
     waves = [wave for wave in _waves(_planned(history)) if not _is_aligned(history, wave)]
-    return _of_waves(history, waves, "one after the other")
+    may_be = any(_is_aligned(history, wave, at_most=True) for wave in waves)
+    return _of_waves(history, waves, "" if may_be else "one after the other, ")
 
 
 def aligned_restart(history: History) -> Match | None:
@@ -118,7 +120,7 @@ def aligned_restart(history: History) -> Match | None:
     The group is nearly empty then, and whoever stays takes all partitions for a moment.
     """
     waves = [wave for wave in _waves(_planned(history)) if _is_aligned(history, wave)]
-    return _of_waves(history, waves, "at the same time")
+    return _of_waves(history, waves, "at the same time, ")
 
 
 def migration(history: History) -> Match | None:
@@ -207,25 +209,20 @@ def _turns(sizes: Sequence[tuple[int, int]], members: int) -> list[_Turn]:
     largest = members + max(size for _, size in sizes)
     step = max(STEP_MIN, math.ceil(STEP_PERCENT * largest / 100))
     turns: list[_Turn] = []
-    begin = low = high = sizes[0]
+    begin = low = high = last = sizes[0]
     for point in sizes:
-        if turns and turns[-1].change > 0:
-            high = max(high, point, key=lambda one: one[1])
-            turns[-1] = _Turn(turns[-1].from_us, high[0], high[1] - begin[1])
-            if high[1] - point[1] >= step:
-                begin, low = high, point
-                turns.append(_Turn(high[0], point[0], point[1] - high[1]))
-        elif turns:
-            low = min(low, point, key=lambda one: one[1])
-            turns[-1] = _Turn(turns[-1].from_us, low[0], low[1] - begin[1])
-            if point[1] - low[1] >= step:
-                begin, high = low, point
-                turns.append(_Turn(low[0], point[0], point[1] - low[1]))
-        else:
-            low, high = min(low, point, key=lambda one: one[1]), max(high, point, key=lambda one: one[1])
-            if high[1] - low[1] >= step:
-                begin = low if low[0] < high[0] else high
+        if turns:
+            sign = 1 if turns[-1].change > 0 else -1
+            last = point if sign * (point[1] - last[1]) > 0 else last
+            turns[-1] = _Turn(turns[-1].from_us, last[0], last[1] - begin[1])
+            if sign * (last[1] - point[1]) >= step:
+                begin, last = last, point
                 turns.append(_Turn(begin[0], point[0], point[1] - begin[1]))
+            continue
+        low, high = min(low, point, key=lambda one: one[1]), max(high, point, key=lambda one: one[1])
+        if high[1] - low[1] >= step:
+            begin, last = low if low[0] < high[0] else high, point
+            turns.append(_Turn(begin[0], point[0], point[1] - begin[1]))
     return turns
 
 
@@ -273,19 +270,17 @@ def _is_within(incident: Incident, wave: Sequence[Restart]) -> bool:
     return wave[0].down_us <= incident.time_us <= max(one.up_us for one in wave) + AFTER_US
 
 
-def _is_aligned(history: History, wave: Sequence[Restart]) -> bool:
+def _is_aligned(history: History, wave: Sequence[Restart], at_most: bool = False) -> bool:
+    """Whether half of the group was away at once; ``at_most``: with all whose stop no row tells."""
     size = _members_before(history, wave[0].down_us) or len({one.went.member for one in wave})
-    return away_most(wave) >= max(RESTARTS_MIN, (size + 1) // 2)
+    more = len({one.went.member for one in wave if at_most and one.stopped_us is None})
+    return away_most(wave) + more >= max(RESTARTS_MIN, (size + 1) // 2)
 
 
 def _members_before(history: History, time_us: int) -> int | None:
     """The number of members in the last round before ``time_us``; None if no round says it."""
-    known = [
-        one.members
-        for rebalance in history.rebalances
-        for one in rebalance.rounds
-        if one.begun_us < time_us and one.members is not None
-    ]
+    before = (one for _, one in rounds_of(history) if one.begun_us < time_us)
+    known = [one.members for one in before if one.members is not None]
     return known[-1] if known else None
 
 
@@ -307,6 +302,7 @@ def _belonging(history: History, waves: Sequence[Sequence[Restart]]) -> tuple[li
 
 
 def _of_waves(history: History, waves: Sequence[Sequence[Restart]], how: str) -> Match | None:
+    """``how``: in which order they stopped; "" if that is not known."""
     if not waves:
         return None
     rebalances, absences = _belonging(history, waves)
@@ -315,12 +311,17 @@ def _of_waves(history: History, waves: Sequence[Sequence[Restart]], how: str) ->
         evidence += [wave[0].went.row, wave[0].came.row, wave[-1].went.row, wave[-1].came.row]
     restarts = [one for wave in waves for one in wave]
     began = ", ".join(seconds(wave[0].down_us / SECOND_US) for wave in waves[:3])
-    silent = sum(one.went.cause not in ("left",) for one in restarts)
+    silent = sum(one.went.cause == REPLACED for one in restarts)
+    members = len({one.went.member for one in restarts})
+    times = f" {len(restarts):,} times" if len(restarts) > members else ""
     sentence = (
-        f"{counted(len(restarts), 'member')} stopped and came back or were replaced, {how}, in "
-        f"{counted(len(waves), 'wave')} (from {began} on)"
+        f"{counted(members, 'member')} stopped and came back or were replaced{times}, {how}in "
+        f"{counted(len(waves), 'wave')} ({'' if how else 'back '}from {began} on)"
     )
     if silent:
-        sentence += f"; {silent:,} of them as static members that say nothing when they stop"
+        stays = "keep their membership" if history.is_consumer_group else "say nothing"
+        which = "these times" if times else "them"
+        sentence += f"; {silent:,} of {which} as static members that {stays} when they stop"
     names = unique(name for one in restarts for name in one.members)
-    return Match(f"{sentence}.", names, rebalances, absences, evidence)
+    unknown = "" if how else "when each of them stopped, so whether several were away at once"
+    return Match(f"{sentence}.", names, rebalances, absences, evidence, unknown)

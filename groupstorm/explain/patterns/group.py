@@ -3,23 +3,26 @@ records are processed again, partitions move needlessly."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import COORDINATOR_KINDS, History, Incident
-from groupstorm.explain.incidents import COORDINATOR_ERRORS, REBALANCING
+from groupstorm.explain.incidents import COORDINATOR_ERRORS, NOT_AVAILABLE, REBALANCING
 from groupstorm.explain.patterns.refused import NAMED_MAX, TRIED_MIN
 from groupstorm.explain.patterns.selecting import (
     AFTER_US,
     FORMING_US,
     SECOND_US,
     begins_after,
+    rounds_of,
     under_way,
     unique,
+    was_empty,
 )
 from groupstorm.explain.patterns.sessions import ended_by_itself
 from groupstorm.history.reasons import SLOW_US
+from groupstorm.history.rebalances import Row
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.wording import counted, seconds
 
@@ -45,30 +48,35 @@ def coordinator_moved(history: History) -> Match | None:
     """Another broker loaded the group (or the broker unloaded it), or members were answered
     NOT_COORDINATOR (in a client's log three times without a generation, or for 10 s). Meanwhile nobody can
     join, leave or commit. An unload after which the group does nothing more is the end of what the trace
-    has seen of it, and no failure; nor is a move of a group that has no members. A rebalance is not
+    has seen of it, and no failure; nor is a move of a group that has no members; nor is
+    COORDINATOR_NOT_AVAILABLE of a coordinator that could not write (append-failed). A rebalance is not
     its doing if members left in order, or died by their own logs."""
+    failed_us = (each.begun_us for _, each in rounds_of(history) if each.cause == Cause.APPEND_FAILED)
+    unwritten = _spans(failed_us, SECOND_US)
+
+    def is_unwritten(row: Row, error: str | None) -> bool:
+        near = (from_us - SECOND_US <= row["time_us"] <= to_us + SECOND_US for from_us, to_us in unwritten)
+        return error == NOT_AVAILABLE and any(near)
+
     refused = [
         one
         for one in history.refusals
         if one.error in COORDINATOR_ERRORS
         and ((one.count >= TRIED_MIN and not one.is_over) or one.lasted_us >= SLOW_US)
+        and not is_unwritten(one.last, one.error)
     ]
     moved = [
         one
         for one in history.of_kind(*COORDINATOR_KINDS)
-        if (not history.is_after_end(one) or (refused and one.row["source"] == "member"))
+        if not is_unwritten(one.row, one.row.get("error") or one.row.get("cause"))
+        and (not history.is_after_end(one) or (refused and one.row["source"] == "member"))
         and not any(from_us <= one.time_us <= to_us for from_us, to_us in history.without_members)
     ]
     if not moved and not refused:
         return None
     loads = sum(one.row["event"] in ("group_created", "group_deleted") for one in moved)
-    spans: list[tuple[int, int]] = []
     ends = [int(row["time_us"]) for one in refused for row in (one.first, one.last)]
-    for time_us in sorted([*ends, *(one.time_us for one in moved)]):
-        if spans and time_us - spans[-1][1] <= OUTAGE_US:
-            spans[-1] = spans[-1][0], time_us
-        else:
-            spans.append((time_us, time_us))
+    spans = _spans([*ends, *(one.time_us for one in moved)], OUTAGE_US)
     sentence = f"The coordinator of the group went away or moved {counted(len(spans), 'time')}"
     sentence += f"; {counted(loads, 'row')} about loads and unloads." if loads else "."
     if refused and history.is_imported:
@@ -96,15 +104,14 @@ def coordinator_moved(history: History) -> Match | None:
 def append_failed(history: History) -> Match | None:
     """A round began because the coordinator could not write the assignment of the one before it to
     __consumer_offsets (append-failed): every member gets an error, and joins again."""
-    failed = [
-        (one, each) for one in history.rebalances for each in one.rounds if each.cause == Cause.APPEND_FAILED
-    ]
+    failed = [pair for pair in rounds_of(history) if pair[1].cause == Cause.APPEND_FAILED]
     if not failed:
         return None
-    lasted_us = failed[-1][1].begun_us - failed[0][1].begun_us
+    spans = _spans((each.begun_us for _, each in failed), AFTER_US)
+    lasted = seconds(sum(to_us - from_us for from_us, to_us in spans) / SECOND_US)
+    within = f"{counted(len(spans), 'outage')} of {lasted} in all" if len(spans) > 1 else lasted
     sentence = (
-        f"{counted(len(failed), 'time')} in {seconds(lasted_us / SECOND_US)} the coordinator could not write "
-        "the group's assignment."
+        f"{counted(len(failed), 'time')} in {within} the coordinator could not write the group's assignment."
     )
     refused = [*history.of_kind("append-refused")]
     if refused:
@@ -113,6 +120,17 @@ def append_failed(history: History) -> Match | None:
     why = "why: add the broker's whole log (kafka.server), which names the replicas in sync"
     rows = [each.begun for _, each in failed] if not refused else [one.row for one in refused]
     return Match(sentence, (), [one for one, _ in failed], (), rows, "" if refused else why)
+
+
+def _spans(times_us: Iterable[int], apart_us: int) -> list[tuple[int, int]]:
+    """From when to when the times go on that are no further apart."""
+    spans: list[tuple[int, int]] = []
+    for time_us in sorted(times_us):
+        if spans and time_us - spans[-1][1] <= apart_us:
+            spans[-1] = spans[-1][0], time_us
+        else:
+            spans.append((time_us, time_us))
+    return spans
 
 
 def metadata_changed(history: History) -> Match | None:
@@ -130,7 +148,8 @@ def metadata_changed(history: History) -> Match | None:
         return None
     members = unique(one.member for one in found if one.row["event"] == "rejoin_requested")
     changes = sum(one.row["event"] != "rejoin_requested" for one in found)
-    sentence = f"The topics' metadata changed, and {counted(len(rebalances), 'rebalance')} followed"
+    sentence = "The topics' metadata changed"
+    sentence += f", and {counted(len(rebalances), 'rebalance')} followed" if rebalances else ""
     sentence += f"; the trace has {counted(changes, 'change')} of topics." if changes else "."
     absences = [one for one in history.absences if not one.member]
     return Match(sentence, members, rebalances, absences, [one.row for one in found])
@@ -189,7 +208,7 @@ def formation(history: History) -> Match | None:
     if history.is_consumer_group:
         return None
     first = next(iter(history.rebalances), None)
-    if first is None or first.rounds[0].begun["previous_state"] not in ("Empty",) or history.from_us:
+    if first is None or not was_empty(first) or history.from_us:
         return None
     forming = [first]
     for one in history.rebalances[1:]:
@@ -253,7 +272,9 @@ def state_lost(history: History) -> Match | None:
         one for one in history.rebalances if not threads.isdisjoint(change.member for change in one.changes)
     ]
     evidence = [one.row for one in (*gone, *from_nothing)]
-    return Match(sentence, processes, rebalances, (), evidence, down_us=_down_us(history))
+    down_s = None if history.figures is None else history.figures.task_downtime_seconds
+    down_us = round(SECOND_US * (down_s or 0))
+    return Match(sentence, processes, rebalances, (), evidence, down_us=down_us)
 
 
 def moved_cold(history: History) -> Match | None:
@@ -285,24 +306,24 @@ def _gone_before(history: History, restorations: Sequence[Incident]) -> Sequence
     return [one for one in history.of_kind("instance-gone") if one.time_us <= last_us]
 
 
-def _down_us(history: History) -> int:
-    down_s = None if history.figures is None else history.figures.task_downtime_seconds
-    return round(SECOND_US * (down_s or 0))
-
-
 def uncommitted(history: History) -> Match | None:
     """Members gave up partitions in order (onPartitionsRevoked), and a tenth of all records that the group
     processed had no commit then. The next owner processes them again, or, if nothing at all was committed,
-    begins as `auto.offset.reset` says. Only of traces with positions: logs have none."""
+    begins as `auto.offset.reset` says; partitions that were deleted have none. Only of traces with positions:
+    logs have none."""
     found = history.uncommitted
     processed = None if history.figures is None else history.figures.records_processed
-    if not processed or found.records < UNCOMMITTED_MIN * processed:
+    gone = [one.row for one in history.of_kind("topics-changed") if one.row["event"] == "partitions_deleted"]
+    deleted = {partition for row in gone for partition in row["partitions"]}
+    records = sum(count for partition, count in found.records.items() if partition not in deleted)
+    if not processed or records < UNCOMMITTED_MIN * processed:
         return None
     sentence = (
-        f"{counted(found.records, 'processed record')} had no commit when the members gave up their "
-        f"partitions ({found.records / processed:.0%} of all processed records)."
+        f"{counted(records, 'processed record')} had no commit when the members gave up their "
+        f"partitions ({records / processed:.0%} of all processed records)."
     )
-    return Match(sentence, tuple(found.members), (), (), found.rows)
+    members = unique(member for member, partitions in found.members.items() if partitions - deleted)
+    return Match(sentence, members, (), (), [row for row in found.rows if {*row["partitions"]} - deleted])
 
 
 def needless_moves(history: History) -> Match | None:

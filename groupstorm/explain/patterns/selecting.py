@@ -5,12 +5,12 @@ Members that went and came back, or were replaced, are the raw material of deplo
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from groupstorm.explain.history import History
-from groupstorm.history.rebalances import REPLACED, Absence, Change, ChangeKind, Rebalance, Row
-from groupstorm.trace.events.group_states import Cause
+from groupstorm.history.rebalances import REPLACED, Absence, Change, ChangeKind, Rebalance, Round
+from groupstorm.trace.events.group_states import Cause, GroupState
 
 SECOND_US: Final = 1_000_000
 #: So long after what caused it a rebalance still belongs to it: a member comes back, and is told to rejoin.
@@ -31,6 +31,16 @@ def begun_by(history: History, members: Collection[str], from_us: int, to_us: in
         for one in history.rebalances
         if from_us <= one.begun_us <= to_us and not concerned(one).isdisjoint(members)
     ]
+
+
+def was_empty(rebalance: Rebalance) -> bool:
+    """Whether a row says that the group had no members before it."""
+    return rebalance.rounds[0].begun.get("previous_state") == GroupState.EMPTY
+
+
+def rounds_of(history: History) -> Iterator[tuple[Rebalance, Round]]:
+    """The rounds, each with its rebalance."""
+    return ((rebalance, one) for rebalance in history.rebalances for one in rebalance.rounds)
 
 
 def under_way(history: History, time_us: int) -> list[Rebalance]:
@@ -63,11 +73,6 @@ def unique(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in dict.fromkeys(names) if name)
 
 
-def alive_rows(changes: Sequence[Change]) -> list[Row]:
-    """For each member that went: its last row before, and the row that says that it went."""
-    return [row for one in changes for row in (one.alive, one.row) if row is not None]
-
-
 #: A process that stops is back under its name so soon: Kubernetes' restarts take seconds to minutes.
 BACK_US: Final = 600_000_000
 #: A process of another name comes so close to one that stops, before (max_surge) or after it.
@@ -80,6 +85,11 @@ FORMING_US: Final = 30_000_000
 PLANNED: Final = frozenset({"left", REPLACED})
 
 
+def has_ended(gone: Change) -> bool:
+    """Whether the last row of a member before it went says that its process ended."""
+    return gone.is_closed or (gone.alive or {}).get("event") == "member_crashed"
+
+
 class Restart(NamedTuple):
     """``went`` and ``came``: a process stopped, and this one took its place."""
 
@@ -87,12 +97,18 @@ class Restart(NamedTuple):
     came: Change
 
     @property
+    def stopped_us(self) -> int | None:
+        """When the process stopped. None if no row says it: a coordinator goes on with a static member until
+        another process takes its place, and its last sign of life may be hours before it stopped."""
+        if self.went.cause != REPLACED:
+            return self.went.time_us
+        last = self.went.alive
+        return int(last["time_us"]) if last is not None and has_ended(self.went) else None
+
+    @property
     def down_us(self) -> int:
-        """When the process stopped, as far as the trace knows: a static member says nothing to the
-        coordinator."""
-        if self.went.cause == REPLACED and self.went.alive is not None:
-            return int(self.went.alive["time_us"])
-        return self.went.time_us
+        """When the process stopped, at the latest."""
+        return self.up_us if self.stopped_us is None else self.stopped_us
 
     @property
     def up_us(self) -> int:

@@ -11,11 +11,12 @@ from groupstorm.explain.incidents import COORDINATOR_ERRORS, ZOMBIE_ERRORS
 from groupstorm.explain.patterns.selecting import (
     AFTER_US,
     SECOND_US,
-    alive_rows,
     away,
     begun_by,
     find_stop,
+    has_ended,
     unique,
+    was_empty,
     with_changes,
 )
 from groupstorm.history.rebalances import Change, ChangeKind, Rebalance
@@ -26,6 +27,9 @@ from groupstorm.wording import counted, listed, seconds
 #: A static member that is back so soon after its session expired was restarting when it expired.
 RESTART_US: Final = 180 * SECOND_US
 _NAMED_MAX: Final = 3
+#: Incidents with which a process notices that it is out of the group: one that was started again does not.
+_TOO_SLOW: Final = ("poll-timeout", "poll-timeout-lost")
+_NOTICED: Final = (*_TOO_SLOW, "out-of-group", "lost")
 
 
 def closed_silently(history: History) -> Match | None:
@@ -51,8 +55,14 @@ def may_have_closed(gone: Sequence[Change]) -> bool:
 
 def session_expired(history: History) -> Match | None:
     """The coordinator removed a dynamic member because it had no heartbeat for session.timeout.ms: the
-    process died, hung, or lost its connection. Until then its partitions have no owner."""
-    gone = [one for one in _expired(history) if one.instance is None and not _is_silent(one)]
+    process died, hung, or lost its connection. Until then its partitions have no owner. A static member
+    counts if its own rows say that its process was not restarted, but found itself out of the group."""
+    gone = [
+        one
+        for one in _expired(history)
+        if (one.instance is None and not _is_silent(one))
+        or (_lived_on(history, one) and not _lived_on(history, one, _TOO_SLOW))
+    ]
     if gone:
         what = "died, hung or lost the connection"
         if may_have_closed(gone):
@@ -114,13 +124,15 @@ def _told(history: History, kind: str) -> Match | None:
 
 def static_session_too_short(history: History) -> Match | None:
     """A static member's session expired, and the same group.instance.id came back within three minutes:
-    the restart took longer than session.timeout.ms, so static membership saved nothing."""
-    gone = [one for one in _expired(history) if one.instance is not None and _return(history, one)]
+    the restart took longer than session.timeout.ms, so static membership saved nothing. (If the process
+    lived on: see session-expired.)"""
+    gone = [one for one in _static(history) if _return(history, one)]
     if not gone:
         return None
     match = _match(history, gone, "came back under the same group.instance.id later")
-    back = [one for one in (_return(history, change) for change in gone) if one is not None]
-    match.rebalances = [*match.rebalances, *with_changes(history, back)]
+    if not all(_was_restarted(history, one) for one in gone):
+        match.unknown = "whether their processes were restarted, or stood still"
+        match.unknown += "" if history.has_member_rows else ": add the members' own logs"
     return match
 
 
@@ -128,7 +140,7 @@ def static_orphan(history: History) -> Match | None:
     """A static member's session expired, and its group.instance.id did not come back within three minutes:
     it was scaled in, or its successor has another id (pods of a Deployment), or it died. A static
     member does not leave when it stops, so its partitions wait for the whole session."""
-    gone = [one for one in _expired(history) if one.instance is not None and not _return(history, one)]
+    gone = [one for one in _static(history) if not _return(history, one)]
     what = "did not come back under the same group.instance.id within three minutes"
     return _match(history, gone, what) if gone else None
 
@@ -138,6 +150,34 @@ def _expired(history: History) -> list[Change]:
     return [
         one for one in history.went() if one.cause == Cause.SESSION_EXPIRED and one.row["seq"] not in stopped
     ]
+
+
+def _static(history: History) -> list[Change]:
+    """Static members whose session expired, without those whose process lived on."""
+    return [one for one in _expired(history) if one.instance is not None and not _lived_on(history, one)]
+
+
+def _lived_on(history: History, gone: Change, kinds: Sequence[str] = _NOTICED) -> bool:
+    """Whether rows show that the process of a static member did not end: before another one came it noticed
+    that it was out, or, in a consumer group, it came back under the id that a process gives itself."""
+    if gone.instance is None or has_ended(gone):
+        return False
+    same = [one for one in history.came() if one.instance == gone.instance]
+    back = next((one for one in same if one.time_us >= gone.time_us), None)
+    if back is not None and back.member_id == gone.member_id and kinds == _NOTICED:
+        return True
+    from_us = max((one.time_us for one in same if one.time_us < gone.time_us), default=0)
+    to_us = history.to_us if back is None else back.time_us
+    own = [one for one in history.of_kind(*kinds) if one.member in (gone.member, gone.instance)]
+    return any(from_us < one.time_us <= to_us for one in own)
+
+
+def _was_restarted(history: History, gone: Change) -> bool:
+    """Whether rows say that the process of a member ended, or another one started, before it was back."""
+    from_us, back = _silent_from_us(history, gone), _return(history, gone)
+    last = [one for name, (_, one) in history.subscriptions.items() if name in (gone.member, gone.instance)]
+    is_new = back is not None and any(from_us < one["time_us"] <= back.time_us for one in last)
+    return is_new or has_ended(gone)
 
 
 def ended_by_itself(history: History, rebalance: Rebalance, time_us: int) -> bool:
@@ -173,8 +213,15 @@ def _match(history: History, gone: Sequence[Change], what: str) -> Match:
         for one in gone
         for absence in away(history, {one.member}, _silent_from_us(history, one), one.time_us + AFTER_US)
     ]
-    rebalances, rows = with_changes(history, gone), alive_rows(gone)
-    return Match(" ".join(sentences), members, rebalances, absences, rows, _unknown(history, gone))
+    back = [_return(history, one) for one in gone if one.instance is not None]
+    rebalances = with_changes(history, [*gone, *(one for one in back if one is not None)])
+    # who comes into the group that these left empty is not to blame for the time without members
+    after = {one.number + 1 for one in rebalances}
+    rebalances += [one for one in history.rebalances if one.number in after and was_empty(one)]
+    rows = [row for one in gone for row in (one.alive, one.row) if row is not None]
+    is_known = not history.is_imported or all(one.alive is not None for one in gone)
+    unknown = "" if is_known else "when the members were last alive: add the members' own logs"
+    return Match(" ".join(sentences), members, rebalances, absences, rows, unknown)
 
 
 def _silent_from_us(history: History, gone: Change) -> int:
@@ -212,9 +259,3 @@ def _last_alive(history: History, gone: Change) -> str:
     if not known:
         known.append("when it was last alive is unknown")
     return f"{gone.member or gone.member_id}: expired at {at}; {listed(known)}."
-
-
-def _unknown(history: History, gone: Sequence[Change]) -> str:
-    if not history.is_imported or all(one.alive is not None for one in gone):
-        return ""
-    return "when the members were last alive: add the members' own logs"

@@ -8,25 +8,40 @@ from typing import Final
 
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import History, Incident
-from groupstorm.explain.patterns.selecting import SECOND_US, away, begun_by, under_way, unique
+from groupstorm.explain.patterns.selecting import (
+    SECOND_US,
+    away,
+    begun_by,
+    rounds_of,
+    under_way,
+    unique,
+    was_empty,
+)
 from groupstorm.explain.stuck_records import StuckRecord
 from groupstorm.history.reasons import SLOW_US
-from groupstorm.history.rebalances import Rebalance, Round
+from groupstorm.history.rebalances import Absence, ChangeKind, Rebalance, Round
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.wording import counted, listed, seconds
 
 #: A leader that takes longer for its plan keeps everybody waiting: assignors take milliseconds.
 SLOW_PLAN_US: Final = 5 * SECOND_US
+#: Later after all others than their heartbeats are apart (heartbeat.interval.ms).
+LATE_US: Final = 3 * SECOND_US
 #: The longest wait is named, and so many members.
 _NAMED_MAX: Final = 4
 
 
 def held_join_phase(history: History) -> Match | None:
-    """A join phase took 10 s or more (heartbeats bring the others within seconds), or did so at least until
-    the last line that shows it open, and not because of group.initial.rebalance.delay.ms: the round waited
-    for the last member to join, or to be removed.
+    """A join phase took 10 s or more, or did so at least until the last line that shows it open, and not
+    because of group.initial.rebalance.delay.ms: the round waited for the last member to join, or to be
+    removed. Heartbeats bring all members within 3 s: if the last one came no later after the others, it did
+    not hold them up.
     (For a session that had to expire see session-expired.)"""
-    held = [(rebalance, one) for rebalance in history.rebalances for one in rebalance.rounds if _is_held(one)]
+    held = [
+        (rebalance, one)
+        for rebalance, one in rounds_of(history)
+        if _is_held(one) and not (one is rebalance.rounds[0] and _begins_empty(history, rebalance))
+    ]
     if not held:
         return None
     longest = max(held, key=lambda pair: _joining_us(pair[1]))[1]
@@ -35,13 +50,14 @@ def held_join_phase(history: History) -> Match | None:
     rows = [longest.begun, longest.last_join, longest.removed_at_end, end]
     unknown = ""
     if not all(_last(one) for _, one in held):
-        unknown = "who came last: add the logs of the consumers"
+        logs = "the coordinator's log" if history.has_member_rows else "the logs of the consumers"
+        unknown = f"who came last: add {logs}"
     if longest.joined is None:
         unknown = "when it ended, and whom it waited for: add the rest of the log, and the consumers' logs"
     return Match(
         sentence,
         unique(_last(one) for _, one in held),
-        _once([rebalance for rebalance, _ in held]),
+        [rebalance for rebalance, _ in held],
         (),
         [row for row in rows if row is not None],
         unknown,
@@ -61,14 +77,32 @@ def slow_revocation(history: History) -> Match | None:
     )
     rebalances = [rebalance for one in slow for rebalance in under_way(history, int(one.first["time_us"]))]
     rows = [row for one in slow for row in (one.first, one.last)]
-    return Match(sentence, unique(one.member for one in slow), _once(rebalances), (), rows)
+    return Match(sentence, unique(one.member for one in slow), rebalances, (), rows)
 
 
 def _is_held(one: Round) -> bool:
     """A round that waited for a member whose session had to expire belongs to `sessions`."""
     if _joining_us(one) < SLOW_US or (one.joined or {}).get("cause") == Cause.INITIAL_DELAY:
         return False
-    return one.removed_at_end is None or one.removed_at_end.get("cause") != Cause.SESSION_EXPIRED
+    if one.removed_at_end is not None:
+        return one.removed_at_end.get("cause") != Cause.SESSION_EXPIRED
+    return one.joined is None or not _last(one) or _late_us(one) >= LATE_US
+
+
+def _begins_empty(history: History, rebalance: Rebalance) -> bool:
+    """Whether the group was empty before, or all members of which rows tell came in this rebalance: nobody
+    was there for whom it waits, but the coordinator lets an initial delay pass."""
+    if rebalance.rounds[0].begun.get("previous_state") != "unknown":
+        return was_empty(rebalance)
+    until_us = {ChangeKind.WENT: rebalance.begun_us, ChangeKind.CAME: rebalance.begun_us - SECOND_US}
+    last = {one.member: one.kind for one in history.changes if one.time_us <= until_us[one.kind]}
+    has_come = any(one.kind is ChangeKind.CAME for one in rebalance.changes)
+    return has_come and ChangeKind.CAME not in last.values()
+
+
+def _late_us(one: Round) -> int:
+    """How long after all others the last member joined."""
+    return 0 if one.last_join is None else one.last_join["time_us"] - (one.others_joined_us or one.begun_us)
 
 
 def _joining_us(one: Round) -> int:
@@ -76,8 +110,11 @@ def _joining_us(one: Round) -> int:
 
 
 def _last(one: Round) -> str:
-    """The member that the join phase waited for."""
-    return one.removed_member or one.last_joiner
+    """The member that the join phase waited for; "" if no row names it: the phase goes on after the last
+    join of which a row tells."""
+    until_us = (one.joined or one.last or one.begun)["time_us"]
+    is_end = one.last_join is not None and until_us - one.last_join["time_us"] < LATE_US
+    return one.removed_member or (one.last_joiner if is_end else "")
 
 
 def _waited(one: Round) -> str:
@@ -87,22 +124,16 @@ def _waited(one: Round) -> str:
     if one.removed_at_end is not None:
         cause = one.removed_at_end.get("cause", "unknown")
         return f"The longest took {took}: it waited for {_last(one)}, which was removed ({cause})."
-    if one.last_join is None:
+    if not _last(one):
         return f"The longest took {took}."
-    waited_us = one.last_join["time_us"] - (one.others_joined_us or one.begun_us)
-    after = seconds(waited_us / SECOND_US)
+    after = seconds(_late_us(one) / SECOND_US)
     return f"The longest took {took}: {_last(one)} joined last, {after} after all others."
 
 
 def slow_assignor(history: History) -> Match | None:
     """The leader took 5 s or more from the end of the join phase to its SyncGroup: its assignor is slow,
-    or the process stood still."""
-    slow = [
-        (rebalance, one)
-        for rebalance in history.rebalances
-        for one in rebalance.rounds
-        if (one.assigning_us or 0) >= SLOW_PLAN_US
-    ]
+    or the process stood still. A rebalance that waited longer for a session to expire is not its doing."""
+    slow = [pair for pair in rounds_of(history) if (pair[1].assigning_us or 0) >= SLOW_PLAN_US]
     if not slow:
         return None
     longest = max((one.assigning_us or 0) for _, one in slow)
@@ -111,8 +142,23 @@ def slow_assignor(history: History) -> Match | None:
         f"{seconds(longest / SECOND_US)} at the longest."
     )
     rows = [row for _, one in slow for row in (one.joined, one.ended) if row is not None]
-    leaders = unique(str((one.joined or {}).get("leader", "")) for _, one in slow)
-    return Match(sentence, leaders[:_NAMED_MAX], _once([rebalance for rebalance, _ in slow]), (), rows)
+    leaders = unique(_name(history, str((one.joined or {}).get("leader", ""))) for _, one in slow)
+    own = [rebalance for rebalance, _ in slow if not _is_of_session(rebalance)]
+    return Match(sentence, leaders[:_NAMED_MAX], own, (), rows)
+
+
+def _is_of_session(rebalance: Rebalance) -> bool:
+    """Whether a session expired in it, and less than half of it was for plans."""
+    planned_us = sum(one.assigning_us or 0 for one in rebalance.rounds)
+    expired = any(one.cause == Cause.SESSION_EXPIRED for one in rebalance.changes)
+    return expired and 2 * planned_us < rebalance.lasted_us
+
+
+def _name(history: History, member_id: str) -> str:
+    """The name of a member: a coordinator makes its id of its client id, or group.instance.id, a hyphen and
+    a UUID of 36 characters."""
+    name = member_id[:-37]
+    return name if name in history.subscriptions or name in history.assignments else member_id
 
 
 def slow_callback(history: History) -> Match | None:
@@ -127,16 +173,13 @@ def slow_callback(history: History) -> Match | None:
         f"{counted(len(slow), 'callback')} of {counted(len(members), 'member')} took 3 s or more, the "
         f"longest {seconds(longest.row['duration_us'] / SECOND_US)} ({longest.member})."
     )
+    spans = [(one.time_us, one.time_us + int(one.row["duration_us"])) for one in slow]
     rebalances = [
-        rebalance
-        for rebalance in history.rebalances
-        if any(_during(rebalance, one.time_us, int(one.row["duration_us"]), history.to_us) for one in slow)
+        one
+        for one in history.rebalances
+        if any(one.begun_us <= to_us and from_us <= one.until_us(history.to_us) for from_us, to_us in spans)
     ]
     return Match(sentence, members, rebalances, (), [one.row for one in slow])
-
-
-def _during(rebalance: Rebalance, from_us: int, lasted_us: int, end_us: int) -> bool:
-    return rebalance.begun_us <= from_us + lasted_us and from_us <= rebalance.until_us(end_us)
 
 
 def next_heartbeat(history: History) -> Match | None:
@@ -160,10 +203,6 @@ def next_heartbeat(history: History) -> Match | None:
     return Match(sentence, (), history.rebalances)
 
 
-def _once(rebalances: list[Rebalance]) -> list[Rebalance]:
-    return [*{one.number: one for one in rebalances}.values()]
-
-
 #: A member that left for want of a poll() joins again when its batch is done: by then at the latest.
 BACK_US: Final = 900 * SECOND_US
 #: So many owners end at one position, or owners stand there so long in all: the record there is why.
@@ -185,25 +224,18 @@ def poll_timeouts(history: History, setting: str) -> Match | None:
     if not left:
         return None
     members = unique(one.member for one in left)
-    rebalances = [
-        rebalance
-        for one in left
-        for rebalance in (
-            *begun_by(history, {one.member}, one.time_us - SECOND_US, _back_us(history, one)),
-            *under_way(history, one.time_us),
-        )
-    ]
+    rebalances: list[Rebalance] = []
+    absences: list[Absence] = []
+    for one in left:
+        span = one.time_us - SECOND_US, _back_us(history, one)
+        rebalances += [*begun_by(history, {one.member}, *span), *under_way(history, one.time_us)]
+        absences += away(history, {one.member}, *span)
     limit = history.settings.number(setting, members[0] if members else "")
     after = "" if limit is None else f" of {seconds(limit / 1000)}"
     sentence = (
         f"{counted(len(members), 'member')} left the group {counted(len(left), 'time')} because "
         f"{setting}{after} had passed without a poll()."
     )
-    absences = [
-        absence
-        for one in left
-        for absence in away(history, {one.member}, one.time_us - SECOND_US, _back_us(history, one))
-    ]
     slow = [one.row for one in history.of_kind("slow-batch") if one.member in members]
     return Match(sentence, members, rebalances, absences, [*slow[:1], *(one.row for one in left)])
 

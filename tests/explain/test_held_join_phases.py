@@ -1,0 +1,96 @@
+"""Whom a round waited for: who joined long after all others, the leader, or nobody that a row names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from groupstorm.explain.findings import Finding
+from tests.explain.explaining import END_OF_FORMED, FORMED, added, explained, removed, round_of, trace_of
+
+
+def found_with_joins(
+    folder: Path, joins: Mapping[str, float], lasted_s: float, state: str = "Stable"
+) -> list[Finding]:
+    """A join phase from 100 s on, in which each member of ``joins`` joins so long after its begin."""
+    begun, *rest = round_of(100, 2, "member-updated", "a-1", lasted_s)
+    parked = [
+        {"s": 100 + s, "event": "join_parked", "member": name, "member_id": f"{name}-1", "generation": 1}
+        for name, s in joins.items()
+    ]
+    rows = [*FORMED, begun | {"previous_state": state}, *parked, *rest, END_OF_FORMED]
+    return explained(trace_of(folder, rows)).findings
+
+
+@pytest.mark.parametrize(("last_s", "members"), [(23.0, ("b-1",)), (22.9, None)])
+def test_a_member_holds_up_a_join_phase_if_it_joins_three_seconds_after_the_others(
+    tmp_path: Path, last_s: float, members: tuple[str, ...] | None
+) -> None:
+    """a joins 20 s after the round began, and b after it: both are slow if b comes with the next heartbeat,
+    which it sends every 3 s."""
+    found = found_with_joins(tmp_path, {"a": 20, "b": last_s}, last_s)
+    assert [(one.pattern.name, one.match.members) for one in found] == (
+        [] if members is None else [("held-join-phase", members)]
+    )
+
+
+@pytest.mark.parametrize(("ends_s", "members"), [(18.9, ("b-1",)), (19.0, ())])
+def test_a_join_phase_that_goes_on_after_the_last_join_waits_for_somebody_else(
+    tmp_path: Path, ends_s: float, members: tuple[str, ...]
+) -> None:
+    """A coordinator answers as soon as the last member has joined. b joins after 16 s: if the phase goes on
+    for 3 s more, b was not the last, and the row of the last one is missing."""
+    (finding,) = found_with_joins(tmp_path, {"a": 0, "b": 16}, ends_s)
+    assert (finding.pattern.name, finding.match.members) == ("held-join-phase", members)
+    assert ("b-1" in finding.match.sentence) == bool(members)
+    assert (finding.match.unknown == "") == bool(members)
+
+
+def test_an_empty_group_waits_for_no_member(tmp_path: Path) -> None:
+    """Its first round is open until group.initial.rebalance.delay.ms is over, however late members join."""
+    assert found_with_joins(tmp_path, {"a": 0, "b": 16}, 16, "Empty") == []
+    assert found_with_joins(tmp_path, {"a": 0, "b": 16}, 16) != []
+
+
+@pytest.mark.parametrize(("went_s", "is_held"), [(None, True), (90, False)])
+def test_a_group_whose_members_have_all_left_is_empty(
+    tmp_path: Path, went_s: int | None, is_held: bool
+) -> None:
+    """No row says the state before the round, in which c comes. a and b are still there, or have left."""
+    gone = [
+        {"s": went_s, "event": "member_removed", "member": name, "member_id": f"{name}-1", "generation": 1}
+        | {"cause": "left"}
+        for name in ("a", "b")
+        if went_s is not None
+    ]
+    begun, *rest = round_of(100, 2, "unknown", "c-1", 16)
+    rows = [*FORMED, *gone, added(100, "c", "c-1"), begun | {"previous_state": "unknown"}, *rest]
+    found = explained(trace_of(tmp_path, [*rows, END_OF_FORMED])).findings
+    assert ("held-join-phase" in [one.pattern.name for one in found]) == is_held
+
+
+@pytest.mark.parametrize(("plan_s", "owner"), [(8, "session-expired"), (30, "slow-assignor")])
+def test_a_plan_is_to_blame_for_a_round_if_it_took_longer_than_the_session(
+    tmp_path: Path, plan_s: int, owner: str
+) -> None:
+    """The round begins at 100 s, waits until 128 s for the session of b, and then for the plan of a."""
+    begun, joined, stable = round_of(100, 2, "left", "c-1", 28)
+    gone = removed(128, "b", "b-1", "session-expired")
+    rows = [*FORMED, begun, gone, joined, stable | {"s": 128 + plan_s}, END_OF_FORMED]
+    found = explained(trace_of(tmp_path, rows)).findings
+    assert {one.pattern.name for one in found} == {"session-expired", "slow-assignor"}
+    assert [one.pattern.name for one in found if one.rebalances] == [owner]
+
+
+def test_the_leader_goes_by_its_name(tmp_path: Path) -> None:
+    """A coordinator makes the id of a member of its client id and a UUID."""
+    leader = "a-0f3e3d6e-16a1-4f3c-9a36-97e2d8b2f6c1"
+    started = {"s": 0, "source": "member", "event": "member_started", "member": "a", "topics": ["t"]}
+    begun, joined, stable = round_of(100, 2, "member-updated", "a-1")
+    rows = [started, *FORMED, begun, joined | {"leader": leader}, stable | {"s": 120}, END_OF_FORMED]
+    (finding,) = explained(trace_of(tmp_path, rows)).findings
+    assert (finding.pattern.name, finding.match.members) == ("slow-assignor", ("a",))
+    (finding,) = explained(trace_of(tmp_path, rows[1:])).findings
+    assert finding.match.members == (leader,)  # no row says that its name is a

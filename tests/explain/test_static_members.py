@@ -1,0 +1,140 @@
+"""Static members: a coordinator does not say when they stop, nor whether a process was started again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from groupstorm.explain.findings import Finding
+from tests.explain.explaining import END_OF_FORMED, FORMED, added, explained, removed, round_of, trace_of
+
+Row = dict[str, Any]
+Rows = list[Row]
+
+
+def static_group(*names: str) -> Rows:
+    return [*FORMED[:2], *(added(0.2, name, f"{name}-1", name) for name in names), *FORMED[3:]]
+
+
+def taken_over(s: float, name: str, number: int = 2) -> Row:
+    """Process ``number`` of a static member takes the place of the one before it."""
+    ids = {"member_id": f"{name}-{number}", "previous_member_id": f"{name}-{number - 1}", "instance": name}
+    return {"s": s, "event": "member_replaced", "member": name, "generation": 1} | ids
+
+
+def closed(s: float, name: str) -> Row:
+    row = {"s": s, "source": "member", "event": "member_closed", "member": name, "cause": "silent"}
+    return row | {"member_id": f"{name}-1"}
+
+
+def found_in(folder: Path, rows: Sequence[Row]) -> list[Finding]:
+    return explained(
+        trace_of(folder, [*sorted(rows, key=lambda row: float(row["s"])), END_OF_FORMED])
+    ).findings
+
+
+@pytest.mark.parametrize("apart_s", [30, 0])
+def test_members_whose_stop_no_row_says_are_not_said_to_stop_at_once_nor_in_turn(
+    tmp_path: Path, apart_s: int
+) -> None:
+    """Six members join at 0.2 s and are back from 3,000 s on. Their last sign of life is no stop: any order
+    of stops fits."""
+    back = [taken_over(3_000 + apart_s * number, name) for number, name in enumerate("bcdefg")]
+    (finding,) = found_in(tmp_path, [*static_group(*"bcdefg"), *back])
+    assert finding.pattern.name == "deploy-wave"
+    assert finding.match.sentence == (
+        "6 members stopped and came back or were replaced, in 1 wave (back from 50 min on); 6 of them as "
+        "static members that say nothing when they stop."
+    )
+    assert finding.pattern.advice.startswith("Nothing in the group")
+    assert finding.match.unknown == "when each of them stopped, so whether several were away at once"
+
+
+@pytest.mark.parametrize(
+    ("stop_after_s", "name", "how"),
+    [(30, "deploy-wave", "one after the other"), (1, "aligned-restart", "at the same time")],
+)
+def test_members_whose_own_rows_say_when_they_stopped(
+    tmp_path: Path, stop_after_s: int, name: str, how: str
+) -> None:
+    """Each is back 20 s after it stops: with 30 s in between one is away at a time, with 1 s all six are."""
+    rows = static_group(*"bcdefg")
+    for number, member in enumerate("bcdefg"):
+        stop_s = 3_000 + stop_after_s * number
+        rows += [closed(stop_s, member), taken_over(stop_s + 20, member)]
+    (finding,) = found_in(tmp_path, rows)
+    assert finding.pattern.name == name
+    assert f"6 members stopped and came back or were replaced, {how}," in finding.match.sentence
+    assert not finding.match.unknown
+
+
+def test_restarts_of_the_same_members_are_not_more_members(tmp_path: Path) -> None:
+    """Three members are back at 1,000 s and again at 3,000 s: six restarts."""
+    rows = [
+        taken_over(s + number, name, process)
+        for process, s in ((2, 1_000), (3, 3_000))
+        for number, name in enumerate("bcd")
+    ]
+    (finding,) = found_in(tmp_path, [*static_group(*"bcd"), *rows])
+    assert "3 members stopped and came back or were replaced 6 times, in 2 waves" in finding.match.sentence
+
+
+def expired_and_back(number: int = 2) -> Rows:
+    """The session of the static member b expires at 100 s; b is back at 130 s under its id ``number``."""
+    return [
+        *static_group("b", "c"),
+        removed(100, "b", "b-1", "session-expired", "b"),
+        *round_of(100, 2, "session-expired", "b-1"),
+        added(130, "b", f"b-{number}", "b"),
+        *round_of(130, 3, "static-member", f"b-{number}"),
+    ]
+
+
+@pytest.mark.parametrize(("s", "cause"), [(129, "UNKNOWN_MEMBER_ID"), (90, "poll-timeout")])
+def test_a_process_that_says_it_is_out_of_the_group_was_not_restarted(
+    tmp_path: Path, s: int, cause: str
+) -> None:
+    """A new process begins without a member id: only the old one can be told that its id is unknown, or
+    stop its heartbeats for want of a poll(). Both rebalances are the doing of its silence."""
+    noticed = {"s": s, "source": "member", "event": "rejoin_requested", "member": "b", "member_id": "b-1"}
+    (finding, *more) = found_in(tmp_path, [*expired_and_back(), noticed | {"cause": cause, "generation": 1}])
+    expected = "max-poll-interval" if cause == "poll-timeout" else "session-expired"
+    assert (finding.pattern.name, finding.match.members) == (expected, ("b",))
+    assert [one.begun_us // 1_000_000 for one in finding.rebalances] == [100, 130]
+    assert {one.pattern.name for one in more}.isdisjoint({"static-session-too-short", "session-expired"})
+
+
+def test_a_process_that_keeps_the_id_which_it_gave_itself_was_not_restarted(tmp_path: Path) -> None:
+    """So does a member of a consumer group (KIP-848)."""
+    (finding,) = found_in(tmp_path, expired_and_back(1))
+    assert finding.pattern.name == "session-expired"
+
+
+LOST = {"s": 90, "event": "partitions_lost", "generation": 1, "partitions": ["t-0"], "positions": [5]}
+NOTICED = {"event": "rejoin_requested", "cause": "UNKNOWN_MEMBER_ID", "generation": 1}
+CRASHED = {"s": 60, "event": "member_crashed", "generation": 1, "partitions": [], "positions": []}
+STARTED = {"s": 129, "event": "member_started", "topics": ["t"]}
+
+
+@pytest.mark.parametrize(
+    ("row", "is_known"),
+    [
+        (None, False),
+        (LOST | {"cause": "close", "duration_us": 0}, True),
+        (NOTICED | {"s": 0.1}, False),  # in an earlier life
+        (CRASHED, True),
+        (STARTED | {"s": 200}, False),  # it may have been started in between, too
+        (STARTED, True),
+    ],
+)
+def test_a_restart_is_only_sure_if_a_row_tells_of_the_process(
+    tmp_path: Path, row: Row | None, is_known: bool
+) -> None:
+    own = [] if row is None else [row | {"source": "member", "member": "b", "member_id": "b-1"}]
+    (finding,) = found_in(tmp_path, [*expired_and_back(), *own])
+    assert finding.pattern.name == "static-session-too-short"
+    assert (finding.match.unknown == "") == is_known
+    assert ("If they were not restarted" in finding.pattern.advice) != is_known
