@@ -66,7 +66,7 @@ class Origins:
         #: Deployments that a step has announced and that are not over, by the kind of the step.
         self._announced: Counter[str] = Counter()
         self._deploy_us = -1
-        #: Members that were asked to stop, or close, and have not started again.
+        #: Processes that were asked to stop, or close, and have not started again.
         self._stopping: set[str] = set()
         #: Member -> the cause by which its last process ended.
         self._ended: dict[str, Origin] = {}
@@ -117,7 +117,7 @@ class Origins:
         if origin is not None:
             for member_id in self._ids.pop(event.member, ()):
                 self._ended_ids.setdefault(member_id, origin)
-        self._stopping.discard(event.member)
+        self._stopping.discard(_process(event.member))
 
     def member_added(self, _now_us: int, event: events.MemberAdded) -> None:
         """A process that takes the place of one that ended belongs to that end. In an import a process of a
@@ -172,7 +172,8 @@ class Origins:
         return self._break_off(event.member, member_id, now_us)
 
     def _break_off(self, member: str, member_id: str, now_us: int) -> Origin:
-        if member in self._stopping:
+        if _process(member) in self._stopping:
+            self._ended.setdefault(member, Origin.DEPLOY)
             self.origin = Origin.DEPLOY
             return Origin.DEPLOY
         self._crashes.setdefault(now_us, set()).add(member_id or member)
@@ -182,10 +183,18 @@ class Origins:
         return Origin.CRASH
 
     def _stop(self, member: str, now_us: int, step: str | None) -> None:
-        if member in self._stopping:
+        process = _process(member)
+        if process in self._stopping:
+            if process != member:
+                self._ended.setdefault(member, Origin.DEPLOY)
             return
-        self._stopping.add(member)
+        self._stopping.add(process)
         self._ended[member] = self.origin = Origin.DEPLOY
         if step not in self._announced and now_us != self._deploy_us:
             self._deploy_us = now_us
             self.deploys += 1
+
+
+def _process(member: str) -> str:
+    """The process of a member: steps stop processes of Kafka Streams, and their threads are members."""
+    return member.partition("-StreamThread-")[0]

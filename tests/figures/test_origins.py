@@ -82,6 +82,26 @@ def test_a_process_that_comes_back_belongs_to_the_end_of_the_one_before() -> Non
     assert costs(trace) == (1, 2, 1, 1 + 6 + 1, 0)
 
 
+def test_threads_of_kafka_streams_stop_with_their_process() -> None:
+    """A step asks process i, whose threads are members, in a rolling restart; one thread is killed meanwhile.
+    Thread 1 waits 5 s for its successor, thread 2 waits 3 s."""
+    one, two = "i-StreamThread-1", "i-StreamThread-2"
+    trace = Trace()
+    trace.scenario("t-0", "t-1")
+    trace.start(1, one)
+    trace.start(1, two)
+    trace.round(1, 1, {one: ("t-0",), two: ("t-1",)})
+    trace.step(9, "rolling-restart", None, "all")
+    trace.step(10, "rolling-restart", "i", "SIGTERM")
+    trace.revoke(10, one, 1, "t-0", cause="close")
+    trace.crash(12, two, 1, "t-1")
+    trace.start(14, one, member_id="1-2")
+    trace.start(14, two, member_id="2-2")
+    trace.round(15, 2, {one: ("t-0",), two: ("t-1",)})
+    trace.end(20)
+    assert costs(trace) == (1, 5 + 3, 0, 0, 0)
+
+
 def test_a_process_that_was_restarted_may_crash() -> None:
     trace = two_members()
     trace.step(10, "restart", "a", "SIGTERM")
