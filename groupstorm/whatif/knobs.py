@@ -10,6 +10,7 @@ from math import log
 from typing import Any, Final, NamedTuple
 
 from groupstorm.clients.profiles import consumer_protocol_needs
+from groupstorm.coordinator.config import OPTIONS, bounds_beside
 from groupstorm.problems import InputError
 from groupstorm.storms.runs.sweep import VARIANT, parse_axis
 from groupstorm.storms.scenario.consistency import of_protocol
@@ -43,19 +44,18 @@ class _Numbers(NamedTuple):
 
     name: str
     values_ms: tuple[int, ...]
-    effort: int
     price: str = ""
 
 
 _OF_CLASSIC: Final = (
-    _Numbers(SESSION, (6_000, 10_000, 20_000, 30_000, 45_000, 60_000, 120_000), 1),
-    _Numbers(HEARTBEAT, (1_000,), 1, "each member sends as many more heartbeats"),
+    _Numbers(SESSION, (6_000, 10_000, 20_000, 30_000, 45_000, 60_000, 120_000)),
+    _Numbers(HEARTBEAT, (1_000,), "each member sends as many more heartbeats"),
 )
 _OF_CONSUMER: Final = (
-    _Numbers(CONSUMER_SESSION, (20_000, 45_000, 60_000), 3, "the broker's setting, for all its groups"),
-    _Numbers(CONSUMER_HEARTBEAT, (1_000, 5_000), 3, "the broker's setting, for all its groups"),
+    _Numbers(CONSUMER_SESSION, (20_000, 45_000, 60_000)),
+    _Numbers(CONSUMER_HEARTBEAT, (1_000, 5_000)),
 )
-_OF_BOTH: Final = (_Numbers(POLL_INTERVAL, (MINUTE_MS, 2 * MINUTE_MS, 5 * MINUTE_MS, 10 * MINUTE_MS), 1),)
+_OF_BOTH: Final = (_Numbers(POLL_INTERVAL, (MINUTE_MS, 2 * MINUTE_MS, 5 * MINUTE_MS, 10 * MINUTE_MS)),)
 _INITIAL_DELAYS_MS: Final = (0, 3_000, 10_000)
 _POLL_RECORDS: Final = (50, 100)
 _TWO_ROLLS: Final = "from eager to cooperative takes two rolling restarts (KIP-429)"
@@ -119,10 +119,17 @@ def _numbers(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
         now = settings.integer(name)
         for value in row.values_ms:
             if value != now and not (row.name == HEARTBEAT and value > now):
-                yield _number(name, value, now, row.effort, row.price)
+                yield _number(name, value, now, row.price)
 
 
-def _number(name: str, value: int, now: int, effort: int, price: str = "") -> Alternative:
+def _number(name: str, value: int, now: int, price: str = "") -> Alternative:
+    effort = 1
+    if name in OPTIONS:
+        beside = bounds_beside(name, value)
+        effort = 3 + len(beside)
+        prices = [price, "the broker's setting, for all its groups"]
+        prices += [f"no broker starts with it without {bound}={least}" for bound, least in beside.items()]
+        price = "; ".join(filter(None, prices))
     distance = abs(log(max(value, 1) / max(now, 1)))
     shown = f"{value // 1000}s" if name.endswith("ms") and value % 1000 == 0 else str(value)
     return Alternative(f"{name}={shown}", effort, price, {name: value}, name, distance)
@@ -144,7 +151,7 @@ def _poll_records(_: ResolvedScenario, settings: Settings) -> Iterator[Alternati
     now = settings.integer(POLL_RECORDS)
     for value in _POLL_RECORDS if mean_rate(settings) else ():
         if value < now:
-            yield _number(POLL_RECORDS, value, now, 1)
+            yield _number(POLL_RECORDS, value, now)
 
 
 def _initial_delay(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
@@ -153,7 +160,7 @@ def _initial_delay(_: ResolvedScenario, settings: Settings) -> Iterator[Alternat
     now = settings.integer(INITIAL_DELAY)
     for value in _INITIAL_DELAYS_MS:
         if value != now:
-            yield _number(INITIAL_DELAY, value, now, 3, "the broker's setting, for all its groups")
+            yield _number(INITIAL_DELAY, value, now)
 
 
 def _rollout(scenario: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:

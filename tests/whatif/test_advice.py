@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.problems import InputError
 from groupstorm.storms.runs.sweep import Sweep
 from groupstorm.storms.scenario.files import load
@@ -165,6 +166,30 @@ def test_what_a_library_does_not_have_is_said() -> None:
     assert both.of_clients == {}
     assert both.of_broker == ("group.initial.rebalance.delay.ms=0",)
     assert both.of_deployment == ("maxSurge: 1",)
+
+
+@pytest.mark.parametrize(
+    ("group", "client"),
+    [("classic", {}), ("consumer", {}), ("share", {}), ("streams", {"application": "streams"})],
+)
+def test_a_broker_starts_with_the_lines_of_every_change(group: str, client: dict[str, str]) -> None:
+    settings = {"group.protocol": group, **client}
+    changes = changes_of(scenario([START], **settings).resolve(None, 0, {}))
+    own = Settings(("", settings))
+    for one in changes:
+        lines = [line.split("=") for line in lines_of(one.settings, own).of_broker]
+        CoordinatorConfig.from_mapping(dict(lines))
+        for_all = "the broker's setting, for all its groups"
+        assert (for_all in one.price) == bool(lines), one.name
+    prices = {one.name: one.price for one in changes}
+    if group != "classic":
+        name = f"group.{group}.session.timeout.ms"
+        least = f"group.{group}.min.session.timeout.ms=20000"
+        assert lines_of({name: 20_000}, own).of_broker == (f"{name}=20000", least)
+        assert prices[f"{name}=20s"].endswith(f"; no broker starts with it without {least}")
+        most = f"group.{group}.max.session.timeout.ms=90000"
+        assert lines_of({name: 90_000}, own).of_broker == (f"{name}=90000", most)
+        assert lines_of({name: 60_000}, own).of_broker == (f"{name}=60000",)
 
 
 def members(*profiles: str, **others: Any) -> Settings:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from groupstorm.clients.profiles import PROFILES, consumer_protocol_needs
+from groupstorm.coordinator.config import OPTIONS, parse_options
 from groupstorm.history.rounds import is_rebalance
 from groupstorm.storms.deployments.manifests.plan import Plan
 from groupstorm.storms.deployments.manifests.streams_applications import STATIC_STREAMS
@@ -173,13 +174,18 @@ def _membership(settings: Settings) -> Iterator[Alternative]:
 def _session_ms(settings: Settings, in_use_ms: int) -> int:
     """A session timeout with which a pod is back in time: a quarter longer than it takes, in whole 10 s.
 
-    The one in use if it is long enough.
+    The one in use if it is long enough. That of the newer protocols is the broker's: it accepts no longer one
+    for a group than its own bound, which is taken for the default, or for the session in use.
     """
+    session = of_protocol(settings, "session.timeout.ms")
     heartbeat_ms = settings.integer(of_protocol(settings, "heartbeat.interval.ms"))
     away_ms = heartbeat_ms + settings.distribution("start_ms").largest_us // 1000
     if in_use_ms * 4 >= away_ms * 5:
         return in_use_ms
-    return min(-(-away_ms * 5 // 40_000) * 10_000, settings.integer("group.max.session.timeout.ms"))
+    most_ms = settings.integer("group.max.session.timeout.ms")
+    if session in OPTIONS:
+        most_ms = max(in_use_ms, int(parse_options({})[session.replace(".session.", ".max.session.")]))
+    return min(-(-away_ms * 5 // 40_000) * 10_000, most_ms)
 
 
 def _of_kubernetes(plan: Plan, settings: Settings) -> Iterator[Alternative]:

@@ -100,13 +100,23 @@ def test_a_session_that_outlasts_a_restart(start_ms: Any, session_ms: int | None
     assert wanted == session_ms
 
 
-def test_the_session_of_a_consumer_group_is_the_brokers() -> None:
-    found = of(workload("StatefulSet", container=READY), start_ms=60_000, **{"group.protocol": "consumer"})
+@pytest.mark.parametrize(
+    ("start_ms", "in_use_ms", "wanted_ms"),
+    [
+        (41_000, 45_000, 60_000),
+        (60_000, 45_000, 60_000),  # a longer one is refused: group.consumer.max.session.timeout.ms
+        (60_000, 70_000, None),  # the broker's bound is not known, but it is no shorter
+    ],
+)
+def test_the_session_of_a_consumer_group_is_the_brokers(
+    start_ms: int, in_use_ms: int, wanted_ms: int | None
+) -> None:
+    session = "group.consumer.session.timeout.ms"
+    settings = {"group.protocol": "consumer", session: in_use_ms}
+    found = of(workload("StatefulSet", container=READY), start_ms=start_ms, **settings)
     assert list(found) == ["static-members"]
-    assert dict(found["static-members"].settings) == {
-        "group.instance.id": "podname",
-        "group.consumer.session.timeout.ms": 100_000,
-    }
+    changed = {} if wanted_ms is None else {session: wanted_ms}
+    assert dict(found["static-members"].settings) == {"group.instance.id": "podname", **changed}
 
 
 def test_alternatives_that_the_client_has_not() -> None:
