@@ -172,7 +172,7 @@ def recommendation(
     plain = defaults.has_them
     if plain is None and (to_set := defaults.sets.get(chosen)):
         sentences.append(f"Set {to_set}.")
-    sentences.append(_price(variants[chosen]))
+    sentences.append(cost_of(variants[chosen]))
     if plain is None:
         sentences.append(
             f"None of these has {defaults.called} ({defaults.words}): add them, to see what a change buys."
@@ -278,7 +278,8 @@ def _seeds_decide(best: Sequence[str], defaults: Defaults, calmest: str | None) 
     return f"{none}{stay}{calm}"
 
 
-def _price(runs: Sequence[Figures]) -> str:
+def cost_of(runs: Sequence[Figures]) -> str:
+    """Return the sentence on what a configuration costs; empty if its figures have no value."""
     parts = []
     for measure in (one for one in MEASURES if one.figure in PRICE):
         spread = _spread(measure, runs)

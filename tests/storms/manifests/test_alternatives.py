@@ -66,6 +66,18 @@ def test_static_members_of_a_deployment_may_become_dynamic_or_a_stateful_set() -
     assert found["static-members"].effort == 4
 
 
+def test_pods_that_share_an_id_get_none_in_a_deployment_and_their_own_in_a_stateful_set() -> None:
+    """Ids made of the names of a Deployment's pods leave the partitions of each old pod without an owner."""
+    shared = {**READY, "env": [{"name": "KAFKA_GROUP_INSTANCE_ID", "value": "orders-1"}]}
+    [dynamic] = of(workload(container=shared)).values()
+    assert (dynamic.name, dynamic.effort) == ("dynamic-members", 0)
+    assert dict(dynamic.settings) == {"member_settings": [], "group.instance.id": "none"}
+    [own] = of(workload("StatefulSet", container=shared)).values()
+    assert own.name == "ids-of-their-own"
+    assert dict(own.settings) == {"member_settings": [], "group.instance.id": "podname"}
+    assert own.price.endswith("before session.timeout.ms is over (45.0 s)")
+
+
 def test_a_stateful_set_needs_only_the_id() -> None:
     found = of(workload("StatefulSet", container=READY, replicas=8))
     assert dict(found["static-members"].settings) == {"group.instance.id": "podname"}
