@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.coordinator.config import OPTIONS, bounds_beside
 from groupstorm.problems import InputError
+from groupstorm.storms.runs.choices import SILENCE
 from groupstorm.storms.runs.sweep import VARIANT, parse_axis
 from groupstorm.storms.scenario.consistency import of_protocol
 from groupstorm.storms.scenario.files import ResolvedScenario, Scenario
@@ -205,6 +206,13 @@ _KNOBS: Final[Sequence[Callable[[ResolvedScenario, Settings], Iterator[Alternati
 def noticed_after_ms(settings: Settings) -> int:
     """The time from a dead member's last heartbeat to its removal: until then nobody has its partitions."""
     return settings.integer(of_protocol(settings, SESSION))
+
+
+def removes_healthy(scenario: ResolvedScenario) -> bool:
+    """Whether healthy processes of the scenario are silent for as long as a session lasts."""
+    silent_us = [step.for_ms * 1000 for step in scenario.steps if step.do in SILENCE]
+    silent_us.append(scenario.settings.distribution("gc_pause_ms").largest_us)
+    return max(silent_us) >= noticed_after_ms(scenario.settings) * 1000
 
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")

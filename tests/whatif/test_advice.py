@@ -34,10 +34,17 @@ ROLL = {"at_ms": 60_000, "do": "rolling-restart"}
 
 
 def advised(
-    folder: Path, step: dict[str, object], *goals: str, runs: int = 400, **settings: object
+    folder: Path, *steps_and_goals: dict[str, object] | str, runs: int = 400, **settings: object
 ) -> Advice:
+    steps = [one for one in steps_and_goals if isinstance(one, dict)]
+    goals = [one for one in steps_and_goals if isinstance(one, str)]
     file = folder / "scenario.yaml"
-    written = {"name": "x", "settings": {**SMALL, **settings}, "steps": [START, step], "figures_from": 30_000}
+    written = {
+        "name": "x",
+        "settings": {**SMALL, **settings},
+        "steps": [START, *steps],
+        "figures_from": 30_000,
+    }
     file.write_text(yaml.safe_dump(written), "utf-8")
     sweep = Sweep(str(file), None, (), 0, 2, {})
     return Search(sweep, [parse(goal) for goal in goals], runs, lambda done, total: None).advise()
@@ -60,6 +67,27 @@ def test_the_shortest_session_that_brokers_allow_is_tried(tmp_path: Path) -> Non
     advice = advised(tmp_path, CRASH, "unowned_max_seconds<8", **python)
     assert advice.chosen is not None
     assert advice.chosen.settings == {"session.timeout.ms": 6_000}
+
+
+@pytest.mark.slow
+def test_a_session_that_removes_silent_members_is_not_chosen_if_a_longer_one_does_as_well(
+    tmp_path: Path,
+) -> None:
+    """A session of 30 s is better by what counts, and expires while a process is silent for 30 s."""
+    steps = [
+        {"at_ms": 60_000, "do": "disconnect", "members": "all", "for_ms": 20_000},
+        {"at_ms": 180_000, "do": "pause", "members": [1], "for_ms": 30_000},
+    ]
+    advice = advised(tmp_path, *steps, partitions=30, **{"session.timeout.ms": 10_000})
+    assert advice.chosen is not None
+    assert advice.chosen.settings == {"session.timeout.ms": 45_000}
+    [nearer] = [one for one in advice.tried if one.settings == {"session.timeout.ms": 30_000}]
+    assert nearer.removes_healthy
+    assert nearer not in advice.others
+    before, after = advice.plain.spread(advice.figure), nearer.spread(advice.figure)
+    assert before is not None
+    assert after is not None
+    assert after.most < before.least - 60
 
 
 @pytest.mark.slow
