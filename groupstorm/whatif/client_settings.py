@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from groupstorm.coordinator.config import OPTIONS, bounds_beside
-from groupstorm.storms.scenario.setting_names import STREAMS
+from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, STANDBYS, STREAMS, STREAMS_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.tables import rows
 from groupstorm.whatif.inference import INSTANCE, STRATEGY
@@ -22,6 +22,8 @@ DEPLOYMENT: Final[Mapping[str, str]] = {
     "order": "the order in which processes are replaced",
 }
 POLL_RECORDS: Final = "max.poll.records"
+#: Kafka Streams ignores its own number in a streams group (StreamsConfig).
+STANDBYS_OF_GROUPS: Final = "group.streams.num.standby.replicas"
 #: The default of `client_profile`, also where nothing says which library the members have.
 _ASSUMED: Final = ["java"]
 _UNKNOWN: Final = Settings(("", {}))
@@ -111,6 +113,8 @@ def lines_of(changed: Mapping[str, Any], members: Settings = _UNKNOWN) -> Lines:
         profiles = members.names("client_profile")
         known = () if list(profiles) == _ASSUMED else profiles
         libraries = [one for one in LIBRARIES if one.name in known] or LIBRARIES
+    if members.choice(GROUP_PROTOCOL) == STREAMS_PROTOCOL:
+        changed = {STANDBYS_OF_GROUPS if name == STANDBYS else name: changed[name] for name in changed}
     own = {name: value for name, value in changed.items() if name not in OPTIONS and name not in DEPLOYMENT}
     of_broker = {name: value for name, value in changed.items() if name in OPTIONS}
     for name, value in [*of_broker.items()]:

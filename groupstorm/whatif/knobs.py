@@ -21,7 +21,7 @@ from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import ROLLING_RESTART
 from groupstorm.storms.scenario.topics import mean_rate
 from groupstorm.verdicts.alternatives import Alternative
-from groupstorm.whatif.client_settings import POLL_RECORDS
+from groupstorm.whatif.client_settings import POLL_RECORDS, STANDBYS_OF_GROUPS
 from groupstorm.whatif.drafting import AS_IT_WAS
 from groupstorm.whatif.inference import (
     CONSUMER_HEARTBEAT,
@@ -104,11 +104,12 @@ def _of_streams(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative
     """A copy of the state, and LeaveGroup on close, which threads of a streams group send anyway."""
     if not _is_streams(settings):
         return
-    standbys = settings.integer(STANDBYS)
+    standbys, is_classic = settings.integer(STANDBYS), settings.choice(PROTOCOL) == CLASSIC
     if settings.integer("stateless_topics") < settings.integer("topics"):
-        price = "disks, and traffic, for one more copy of all state"
-        yield Alternative(f"{STANDBYS}={standbys + 1}", 1, price, {STANDBYS: standbys + 1}, STANDBYS)
-    if settings.choice(PROTOCOL) == CLASSIC and not settings.optional_flag(LEAVE):
+        name = STANDBYS if is_classic else STANDBYS_OF_GROUPS
+        effort, price = _work_of(name, standbys + 1, "disks, and traffic, for one more copy of all state")
+        yield Alternative(f"{STANDBYS}={standbys + 1}", effort, price, {STANDBYS: standbys + 1}, STANDBYS)
+    if is_classic and not settings.optional_flag(LEAVE):
         price = "an instance that comes back at once has given its tasks away meanwhile"
         yield Alternative(LEAVE, 1, price, {LEAVE: True}, "membership")
 
@@ -124,16 +125,20 @@ def _numbers(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
 
 
 def _number(name: str, value: int, now: int, price: str = "") -> Alternative:
-    effort = 1
-    if name in OPTIONS:
-        beside = bounds_beside(name, value)
-        effort = 3 + len(beside)
-        prices = [price, "the broker's setting, for all its groups"]
-        prices += [f"no broker starts with it without {bound}={least}" for bound, least in beside.items()]
-        price = "; ".join(filter(None, prices))
+    effort, price = _work_of(name, value, price)
     distance = abs(log(max(value, 1) / max(now, 1)))
     shown = f"{value // 1000}s" if name.endswith("ms") and value % 1000 == 0 else str(value)
     return Alternative(f"{name}={shown}", effort, price, {name: value}, name, distance)
+
+
+def _work_of(name: str, value: int, price: str) -> tuple[int, str]:
+    """The effort of a setting with a number, and its price with that of a setting of the broker."""
+    if name not in OPTIONS:
+        return 1, price
+    beside = bounds_beside(name, value)
+    prices = [price, "the broker's setting, for all its groups"]
+    prices += [f"no broker starts with it without {bound}={least}" for bound, least in beside.items()]
+    return 3 + len(beside), "; ".join(filter(None, prices))
 
 
 def _static(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:

@@ -243,6 +243,14 @@ def test_changes_of_kafka_streams_have_its_lines_alone() -> None:
         "kafka-streams": ("internal.leave.group.on.close=true", "num.standby.replicas=2")
     }
     of_groups = changes_of(scenario([START], **streams, **{"group.protocol": "streams"}).resolve(None, 0, {}))
+    of_broker = lines_of(
+        {"num.standby.replicas": 3}, members("java", **streams, **{"group.protocol": "streams"})
+    )
+    assert of_broker.of_clients == {}
+    assert of_broker.of_broker == (
+        "group.streams.num.standby.replicas=3",
+        "group.streams.max.standby.replicas=3",
+    )
     sessions = [one.settings for one in of_groups if "session.timeout" in one.name]
     assert sessions[0] == {"group.streams.session.timeout.ms": 6_000}
     assert "leave_on_close" not in [one.name for one in of_groups]
