@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.coordinator.config import OPTIONS, bounds_beside
 from groupstorm.problems import InputError
-from groupstorm.storms.runs.choices import SILENCE
+from groupstorm.storms.runs.choices import longest_silence_us
 from groupstorm.storms.runs.sweep import VARIANT, parse_axis
 from groupstorm.storms.scenario.consistency import of_protocol
 from groupstorm.storms.scenario.files import ResolvedScenario, Scenario
@@ -106,8 +106,10 @@ def _of_streams(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative
         return
     standbys, is_classic = settings.integer(STANDBYS), settings.choice(PROTOCOL) == CLASSIC
     if settings.integer("stateless_topics") < settings.integer("topics"):
-        name = STANDBYS if is_classic else STANDBYS_OF_GROUPS
-        effort, price = _work_of(name, standbys + 1, "disks, and traffic, for one more copy of all state")
+        price = "disks, and traffic, for one more copy of all state"
+        if not is_classic:
+            price += "; the broker's setting, for all its groups"
+        effort = _effort(STANDBYS if is_classic else STANDBYS_OF_GROUPS, standbys + 1)
         yield Alternative(f"{STANDBYS}={standbys + 1}", effort, price, {STANDBYS: standbys + 1}, STANDBYS)
     if is_classic and not settings.optional_flag(LEAVE):
         price = "an instance that comes back at once has given its tasks away meanwhile"
@@ -125,20 +127,14 @@ def _numbers(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
 
 
 def _number(name: str, value: int, now: int, price: str = "") -> Alternative:
-    effort, price = _work_of(name, value, price)
     distance = abs(log(max(value, 1) / max(now, 1)))
     shown = f"{value // 1000}s" if name.endswith("ms") and value % 1000 == 0 else str(value)
-    return Alternative(f"{name}={shown}", effort, price, {name: value}, name, distance)
+    return Alternative(f"{name}={shown}", _effort(name, value), price, {name: value}, name, distance)
 
 
-def _work_of(name: str, value: int, price: str) -> tuple[int, str]:
-    """The effort of a setting with a number, and its price with that of a setting of the broker."""
-    if name not in OPTIONS:
-        return 1, price
-    beside = bounds_beside(name, value)
-    prices = [price, "the broker's setting, for all its groups"]
-    prices += [f"no broker starts with it without {bound}={least}" for bound, least in beside.items()]
-    return 3 + len(beside), "; ".join(filter(None, prices))
+def _effort(name: str, value: int) -> int:
+    """The effort of a number: a setting of the broker may need others beside it, which cautions name."""
+    return 3 + len(bounds_beside(name, value)) if name in OPTIONS else 1
 
 
 def _static(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
@@ -215,9 +211,7 @@ def noticed_after_ms(settings: Settings) -> int:
 
 def removes_healthy(scenario: ResolvedScenario) -> bool:
     """Whether healthy processes of the scenario are silent for as long as a session lasts."""
-    silent_us = [step.for_ms * 1000 for step in scenario.steps if step.do in SILENCE]
-    silent_us.append(scenario.settings.distribution("gc_pause_ms").largest_us)
-    return max(silent_us) >= noticed_after_ms(scenario.settings) * 1000
+    return longest_silence_us(scenario) >= noticed_after_ms(scenario.settings) * 1000
 
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")

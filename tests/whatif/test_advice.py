@@ -207,14 +207,11 @@ def test_a_broker_starts_with_the_lines_of_every_change(group: str, client: dict
     for one in changes:
         lines = [line.split("=") for line in lines_of(one.settings, own).of_broker]
         CoordinatorConfig.from_mapping(dict(lines))
-        for_all = "the broker's setting, for all its groups"
-        assert (for_all in one.price) == bool(lines), one.name
-    prices = {one.name: one.price for one in changes}
+        assert one.effort >= 3 or not lines
     if group != "classic":
         name = f"group.{group}.session.timeout.ms"
         least = f"group.{group}.min.session.timeout.ms=20000"
         assert lines_of({name: 20_000}, own).of_broker == (f"{name}=20000", least)
-        assert prices[f"{name}=20s"].endswith(f"; no broker starts with it without {least}")
         most = f"group.{group}.max.session.timeout.ms=90000"
         assert lines_of({name: 90_000}, own).of_broker == (f"{name}=90000", most)
         assert lines_of({name: 60_000}, own).of_broker == (f"{name}=60000",)
