@@ -26,6 +26,7 @@ from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.preset_files import preset_names
 from groupstorm.trace.reader import SUFFIXES
 from groupstorm.verdicts.measures import BY_FIGURE, Spread
+from groupstorm.verdicts.recommendation import Change, changes, differ
 from groupstorm.verdicts.requirements import Requirement
 from groupstorm.whatif.advising import AS_IT_IS, UNOWNED, Advice, Search, Tried
 from groupstorm.whatif.agreement import repeat
@@ -226,23 +227,44 @@ def _bought(advice: Advice, goals: Sequence[Requirement], before: Tried, after: 
 
 def _prices(plain: Tried, chosen: Tried) -> Iterator[str]:
     prices = [f"{change.name}: {change.price}" for change in chosen.changes if change.price]
+    worse: dict[str, str] = {}
     for figure in ("records_duplicated", "generations", UNOWNED):
         old, new = plain.spread(figure), chosen.spread(figure)
         if old is not None and new is not None and new.least > old.most:
-            parts = f"{_phrase(figure)} {_shown(figure, old)} -> {_shown(figure, new)}"
-            prices.append(parts)
+            worse[BY_FIGURE[figure].family] = (
+                f"{_phrase(figure)} {_shown(figure, old)} -> {_shown(figure, new)}"
+            )
+    for change in _worse(plain, chosen):
+        worse.setdefault(change.measure.family, change.sentence)
+    prices += worse.values()
     yield f"It costs: {'; '.join(prices)}." if prices else "It costs nothing that the figures show."
     noticed, before = chosen.noticed_after_ms / 1000, plain.noticed_after_ms / 1000
     word = "as before" if noticed == before else f"as it is: {seconds(before)}"
     yield f"A dead member is noticed {seconds(noticed)} after its last heartbeat ({word})."
 
 
+def _worse(plain: Tried, one: Tried) -> list[Change]:
+    """The figures that get worse by more than the seeds vary and by more than people notice."""
+    every = [*plain.figures, *one.figures]
+    found = [change for change in changes(plain.figures, one.figures, every) if not change.is_better]
+    measure, old, new = BY_FIGURE[UNOWNED], plain.spread(UNOWNED), one.spread(UNOWNED)
+    if old is not None and new is not None and old.median < new.median and differ(measure, old, new, every):
+        found.insert(0, Change(measure, old, new))
+    return found
+
+
 def _others(advice: Advice) -> Iterator[str]:
     if not advice.others:
         return
-    named = ", ".join(one.label for one in advice.others[:_OTHERS_NAMED_MAX])
+    others = []
+    for one in advice.others[:_OTHERS_NAMED_MAX]:
+        costs = [
+            f" (but {measure.phrase} {measure.show(old.median)} -> {measure.show(new.median)})"
+            for measure, old, new in _worse(advice.plain, one)[:1]
+        ]
+        others.append("".join([one.label, *costs]))
     more = len(advice.others) - _OTHERS_NAMED_MAX
-    yield f"Others do it, too: {named}{f' and {more} more' if more > 0 else ''}."
+    yield f"Others do it, too: {', '.join(others)}{f' and {more} more' if more > 0 else ''}."
 
 
 def paste_lines(lines: Lines) -> Iterator[str]:

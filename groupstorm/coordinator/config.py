@@ -242,6 +242,14 @@ def parse_options(values: Mapping[str, Any]) -> dict[str, Any]:
     return parsed | {name: _parse(name, OPTIONS[name], value) for name, value in known.items()}
 
 
+def bounds_beside(name: str, value: int) -> dict[str, int]:
+    """The bounds that have to change with an option: with those of the defaults, a broker that has ``value``
+    does not start. Empty if the default bounds hold it."""
+    defaults = parse_options({})
+    least = {small: value for small, large in _ORDERED if large == name and defaults[small] > value}
+    return least | {large: value for small, large in _ORDERED if small == name and value > defaults[large]}
+
+
 def _default(option: _Option) -> Any:
     if isinstance(option, _Names | _Texts):
         return list(split_names(option.default))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from groupstorm.verdicts.ranking import Runs, not_ranked, unfit_variants
-from groupstorm.verdicts.recommendation import Defaults, Distance, choose, recommendation
+from groupstorm.verdicts.recommendation import Defaults, Distance, choose, cost_of, recommendation
 
 #: The name of the rollout without a change.
 AS_IT_IS: Final = "as-it-is"
@@ -60,7 +60,8 @@ def advise_alternative(
     choice = choose(completed, in_use)
     fit = [name for name in completed if name not in unfit]
     if choice is None and AS_IT_IS in unfit and len(fit) == 1:
-        return Advice(fit[0], [f"Recommendation: {fit[0]}, before anything else.", *left_out])
+        first = f"Recommendation: {fit[0]}, before anything else."
+        return Advice(fit[0], [first, cost_of(runs[fit[0]]), in_use.cautions[fit[0]], *left_out])
     if choice is None and overload and not fit:
         return Advice(None, [f"No recommendation before the group keeps up: {overload}"])
     if choice is None:

@@ -31,6 +31,7 @@ _SAID_BY_UNOWNED = frozenset({"gap"})
 #: Figures that may set one of several apart that are as good. Generations are none of them: two protocols
 #: count them differently, and what they cost is un-owned time.
 _SET_APART = tuple(one for one in MEASURES if one.is_told and one.family != "generations")
+_LOAD = next(measure for measure in MEASURES if measure.key == "load")
 #: A range is told beside a change if it goes so far from the median.
 WIDE_SHARE = 0.25
 #: So many others that are as good are named; of more only the number is said.
@@ -172,7 +173,7 @@ def recommendation(
     plain = defaults.has_them
     if plain is None and (to_set := defaults.sets.get(chosen)):
         sentences.append(f"Set {to_set}.")
-    sentences.append(_price(variants[chosen]))
+    sentences.append(cost_of(variants[chosen]))
     if plain is None:
         sentences.append(
             f"None of these has {defaults.called} ({defaults.words}): add them, to see what a change buys."
@@ -194,13 +195,10 @@ def _better_in(one: str, verdict: Verdict, variants: Runs) -> dict[str, list[Mea
     weighed = verdict.families | _SAID_BY_UNOWNED
     found: dict[str, list[Measure]] = {}
     for other in verdict.best:
-        differing = []
-        for measure in _SET_APART:
-            mine, its = _spread(measure, variants[one]), _spread(measure, variants[other])
-            if mine and its and differ(measure, its, mine, every):
-                differing.append((measure, mine.median < its.median))
-        better = [measure for measure, _ in differing if measure.family not in weighed]
-        if better and all(is_less for _, is_less in differing):
+        both = variants[other], variants[one]
+        differing = [each for measure in _SET_APART if (each := _change(measure, *both, every))]
+        better = [each.measure for each in differing if each.measure.family not in weighed]
+        if better and all(each.is_better for each in differing):
             found[other] = better
     return found
 
@@ -278,7 +276,8 @@ def _seeds_decide(best: Sequence[str], defaults: Defaults, calmest: str | None) 
     return f"{none}{stay}{calm}"
 
 
-def _price(runs: Sequence[Figures]) -> str:
+def cost_of(runs: Sequence[Figures]) -> str:
+    """Return the sentence on what a configuration costs; empty if its figures have no value."""
     parts = []
     for measure in (one for one in MEASURES if one.figure in PRICE):
         spread = _spread(measure, runs)
@@ -311,16 +310,32 @@ def changes(before: Sequence[Figures], after: Sequence[Figures], every: Sequence
     found: list[Change] = []
     families: set[str] = set()
     for measure in MEASURES:
-        old, new = _spread(measure, before), _spread(measure, after)
-        if not measure.is_told or old is None or new is None or not differ(measure, old, new, every):
+        change = _change(measure, before, after, every)
+        if change is None or not measure.is_told:
             continue
         # deploys and crashes are told apart, all other figures of a family are told once
         family = measure.figure if measure.figure in PRICE[:2] else measure.family
         if family in families or measure.figure == "unowned_partition_seconds":
             continue
         families.add(family)
-        found.append(Change(measure, old, new))
+        found.append(change)
     return found
+
+
+def _change(
+    measure: Measure, before: Sequence[Figures], after: Sequence[Figures], every: Sequence[Figures]
+) -> Change | None:
+    """Return the change of a figure, or None if it does not count: fewer partitions are no gain if they are
+    more load."""
+    old, new = _spread(measure, before), _spread(measure, after)
+    if old is None or new is None or not differ(measure, old, new, every):
+        return None
+    change = Change(measure, old, new)
+    if measure.figure == "imbalance_max" and change.is_better:
+        light, heavy = _spread(_LOAD, before), _spread(_LOAD, after)
+        if light and heavy and heavy.median - light.median > NOTICED_SHARE * heavy.median:
+            return None
+    return change
 
 
 def changes_sentence(found: Sequence[Change]) -> str:

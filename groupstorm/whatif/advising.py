@@ -22,7 +22,7 @@ from groupstorm.verdicts.alternatives import Alternative
 from groupstorm.verdicts.measures import BY_FIGURE, NOTICED_SHARE, Spread, spread_of, within_spread
 from groupstorm.verdicts.ranking import unfit_variants
 from groupstorm.verdicts.requirements import Requirement
-from groupstorm.whatif.knobs import changes_of, noticed_after_ms
+from groupstorm.whatif.knobs import changes_of, noticed_after_ms, removes_healthy
 
 #: Without a goal: what is to become less.
 UNOWNED: Final = "unowned_partition_seconds"
@@ -41,7 +41,8 @@ _COUNTS: Final = (
 class Tried(NamedTuple):
     """Changes that were run together; none: the scenario as it is. ``refused``: why they were not run.
 
-    ``start_us``: the part of their un-owned time that is the group's start.
+    ``start_us``: the part of their un-owned time that is the group's start. ``removes_healthy``: whether
+    healthy processes are silent for as long as a session lasts.
     """
 
     changes: tuple[Alternative, ...]
@@ -49,6 +50,7 @@ class Tried(NamedTuple):
     noticed_after_ms: int
     refused: str | None = None
     start_us: int = 0
+    removes_healthy: bool = False
 
     @property
     def label(self) -> str:
@@ -202,6 +204,9 @@ class Search:
             found.sort(key=lambda one: one.size)
         else:
             found = self._least(advice)
+        # whether silent members are removed, or come back just in time, is the seeds' doing
+        now_ms = advice.plain.noticed_after_ms
+        found = [one for one in found if not one.removes_healthy or one.noticed_after_ms == now_ms] or found
         if found:
             advice.chosen, advice.others = found[0], found[1:]
 
@@ -239,9 +244,10 @@ class Search:
 def _tried(sweep: Sweep, changes: tuple[Alternative, ...], outcome: Outcome) -> Tried:
     if outcome.refused is not None:
         return Tried(changes, (), 0, outcome.refused)
-    settings = sweep.scenario_of(outcome.point).settings
+    scenario = sweep.scenario_of(outcome.point)
     figures = tuple(outcome.figures.values())
-    return Tried(changes, figures, noticed_after_ms(settings), start_us=outcome.start_us)
+    noticed_ms = noticed_after_ms(scenario.settings)
+    return Tried(changes, figures, noticed_ms, None, outcome.start_us, removes_healthy(scenario))
 
 
 def _unfit(one: Tried) -> str | None:

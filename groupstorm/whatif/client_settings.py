@@ -9,27 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from groupstorm.storms.scenario.setting_names import STREAMS, STREAMS_HEARTBEAT, STREAMS_SESSION_TIMEOUT
+from groupstorm.coordinator.config import OPTIONS, bounds_beside
+from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, STANDBYS, STREAMS, STREAMS_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.tables import rows
-from groupstorm.whatif.inference import (
-    CONSUMER_HEARTBEAT,
-    CONSUMER_SESSION,
-    INITIAL_DELAY,
-    INSTANCE,
-    STRATEGY,
-)
+from groupstorm.whatif.inference import INSTANCE, STRATEGY
 
-#: Settings of the broker, in server.properties, and of the deployment.
-BROKER: Final = frozenset(
-    {INITIAL_DELAY, CONSUMER_SESSION, CONSUMER_HEARTBEAT, STREAMS_SESSION_TIMEOUT, STREAMS_HEARTBEAT}
-)
+#: Settings of the deployment. Those of the broker, in server.properties, are the options of its coordinator.
 DEPLOYMENT: Final[Mapping[str, str]] = {
     "max_surge": "maxSurge",
     "max_unavailable": "maxUnavailable",
     "order": "the order in which processes are replaced",
 }
 POLL_RECORDS: Final = "max.poll.records"
+#: Kafka Streams ignores its own number in a streams group (StreamsConfig).
+STANDBYS_OF_GROUPS: Final = "group.streams.num.standby.replicas"
 #: The default of `client_profile`, also where nothing says which library the members have.
 _ASSUMED: Final = ["java"]
 _UNKNOWN: Final = Settings(("", {}))
@@ -109,7 +103,8 @@ def library_of(members: Settings) -> Library:
 
 
 def lines_of(changed: Mapping[str, Any], members: Settings = _UNKNOWN) -> Lines:
-    """Settings of a scenario as libraries, the broker and the deployment take them.
+    """Settings of a scenario as libraries, the broker and the deployment take them; for the broker with the
+    bounds without which it does not start.
 
     ``members``: their settings. The default of `client_profile` says nothing: then all libraries have lines.
     """
@@ -118,10 +113,15 @@ def lines_of(changed: Mapping[str, Any], members: Settings = _UNKNOWN) -> Lines:
         profiles = members.names("client_profile")
         known = () if list(profiles) == _ASSUMED else profiles
         libraries = [one for one in LIBRARIES if one.name in known] or LIBRARIES
-    own = {name: value for name, value in changed.items() if name not in BROKER and name not in DEPLOYMENT}
+    if members.choice(GROUP_PROTOCOL) == STREAMS_PROTOCOL:
+        changed = {STANDBYS_OF_GROUPS if name == STANDBYS else name: changed[name] for name in changed}
+    own = {name: value for name, value in changed.items() if name not in OPTIONS and name not in DEPLOYMENT}
+    of_broker = {name: value for name, value in changed.items() if name in OPTIONS}
+    for name, value in [*of_broker.items()]:
+        of_broker |= bounds_beside(name, value)
     return Lines(
         {library.name: _of_library(library, own) for library in libraries} if own else {},
-        tuple(_property(name, value) for name, value in changed.items() if name in BROKER),
+        tuple(_property(name, value) for name, value in of_broker.items()),
         tuple(f"{DEPLOYMENT[name]}: {value}" for name, value in changed.items() if name in DEPLOYMENT),
     )
 

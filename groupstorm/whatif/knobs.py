@@ -10,7 +10,9 @@ from math import log
 from typing import Any, Final, NamedTuple
 
 from groupstorm.clients.profiles import consumer_protocol_needs
+from groupstorm.coordinator.config import OPTIONS, bounds_beside
 from groupstorm.problems import InputError
+from groupstorm.storms.runs.choices import longest_silence_us
 from groupstorm.storms.runs.sweep import VARIANT, parse_axis
 from groupstorm.storms.scenario.consistency import of_protocol
 from groupstorm.storms.scenario.files import ResolvedScenario, Scenario
@@ -19,7 +21,7 @@ from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import ROLLING_RESTART
 from groupstorm.storms.scenario.topics import mean_rate
 from groupstorm.verdicts.alternatives import Alternative
-from groupstorm.whatif.client_settings import POLL_RECORDS
+from groupstorm.whatif.client_settings import POLL_RECORDS, STANDBYS_OF_GROUPS
 from groupstorm.whatif.drafting import AS_IT_WAS
 from groupstorm.whatif.inference import (
     CONSUMER_HEARTBEAT,
@@ -43,19 +45,18 @@ class _Numbers(NamedTuple):
 
     name: str
     values_ms: tuple[int, ...]
-    effort: int
     price: str = ""
 
 
 _OF_CLASSIC: Final = (
-    _Numbers(SESSION, (6_000, 10_000, 20_000, 30_000, 45_000, 60_000, 120_000), 1),
-    _Numbers(HEARTBEAT, (1_000,), 1, "each member sends as many more heartbeats"),
+    _Numbers(SESSION, (6_000, 10_000, 20_000, 30_000, 45_000, 60_000, 120_000)),
+    _Numbers(HEARTBEAT, (1_000,), "each member sends as many more heartbeats"),
 )
 _OF_CONSUMER: Final = (
-    _Numbers(CONSUMER_SESSION, (20_000, 45_000, 60_000), 3, "the broker's setting, for all its groups"),
-    _Numbers(CONSUMER_HEARTBEAT, (1_000, 5_000), 3, "the broker's setting, for all its groups"),
+    _Numbers(CONSUMER_SESSION, (20_000, 45_000, 60_000)),
+    _Numbers(CONSUMER_HEARTBEAT, (1_000, 5_000)),
 )
-_OF_BOTH: Final = (_Numbers(POLL_INTERVAL, (MINUTE_MS, 2 * MINUTE_MS, 5 * MINUTE_MS, 10 * MINUTE_MS), 1),)
+_OF_BOTH: Final = (_Numbers(POLL_INTERVAL, (MINUTE_MS, 2 * MINUTE_MS, 5 * MINUTE_MS, 10 * MINUTE_MS)),)
 _INITIAL_DELAYS_MS: Final = (0, 3_000, 10_000)
 _POLL_RECORDS: Final = (50, 100)
 _TWO_ROLLS: Final = "from eager to cooperative takes two rolling restarts (KIP-429)"
@@ -103,11 +104,14 @@ def _of_streams(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative
     """A copy of the state, and LeaveGroup on close, which threads of a streams group send anyway."""
     if not _is_streams(settings):
         return
-    standbys = settings.integer(STANDBYS)
+    standbys, is_classic = settings.integer(STANDBYS), settings.choice(PROTOCOL) == CLASSIC
     if settings.integer("stateless_topics") < settings.integer("topics"):
         price = "disks, and traffic, for one more copy of all state"
-        yield Alternative(f"{STANDBYS}={standbys + 1}", 1, price, {STANDBYS: standbys + 1}, STANDBYS)
-    if settings.choice(PROTOCOL) == CLASSIC and not settings.optional_flag(LEAVE):
+        if not is_classic:
+            price += "; the broker's setting, for all its groups"
+        effort = _effort(STANDBYS if is_classic else STANDBYS_OF_GROUPS, standbys + 1)
+        yield Alternative(f"{STANDBYS}={standbys + 1}", effort, price, {STANDBYS: standbys + 1}, STANDBYS)
+    if is_classic and not settings.optional_flag(LEAVE):
         price = "an instance that comes back at once has given its tasks away meanwhile"
         yield Alternative(LEAVE, 1, price, {LEAVE: True}, "membership")
 
@@ -119,13 +123,18 @@ def _numbers(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
         now = settings.integer(name)
         for value in row.values_ms:
             if value != now and not (row.name == HEARTBEAT and value > now):
-                yield _number(name, value, now, row.effort, row.price)
+                yield _number(name, value, now, row.price)
 
 
-def _number(name: str, value: int, now: int, effort: int, price: str = "") -> Alternative:
+def _number(name: str, value: int, now: int, price: str = "") -> Alternative:
     distance = abs(log(max(value, 1) / max(now, 1)))
     shown = f"{value // 1000}s" if name.endswith("ms") and value % 1000 == 0 else str(value)
-    return Alternative(f"{name}={shown}", effort, price, {name: value}, name, distance)
+    return Alternative(f"{name}={shown}", _effort(name, value), price, {name: value}, name, distance)
+
+
+def _effort(name: str, value: int) -> int:
+    """The effort of a number: a setting of the broker may need others beside it, which cautions name."""
+    return 3 + len(bounds_beside(name, value)) if name in OPTIONS else 1
 
 
 def _static(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
@@ -144,7 +153,7 @@ def _poll_records(_: ResolvedScenario, settings: Settings) -> Iterator[Alternati
     now = settings.integer(POLL_RECORDS)
     for value in _POLL_RECORDS if mean_rate(settings) else ():
         if value < now:
-            yield _number(POLL_RECORDS, value, now, 1)
+            yield _number(POLL_RECORDS, value, now)
 
 
 def _initial_delay(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
@@ -153,7 +162,7 @@ def _initial_delay(_: ResolvedScenario, settings: Settings) -> Iterator[Alternat
     now = settings.integer(INITIAL_DELAY)
     for value in _INITIAL_DELAYS_MS:
         if value != now:
-            yield _number(INITIAL_DELAY, value, now, 3, "the broker's setting, for all its groups")
+            yield _number(INITIAL_DELAY, value, now)
 
 
 def _rollout(scenario: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
@@ -198,6 +207,11 @@ _KNOBS: Final[Sequence[Callable[[ResolvedScenario, Settings], Iterator[Alternati
 def noticed_after_ms(settings: Settings) -> int:
     """The time from a dead member's last heartbeat to its removal: until then nobody has its partitions."""
     return settings.integer(of_protocol(settings, SESSION))
+
+
+def removes_healthy(scenario: ResolvedScenario) -> bool:
+    """Whether healthy processes of the scenario are silent for as long as a session lasts."""
+    return longest_silence_us(scenario) >= noticed_after_ms(scenario.settings) * 1000
 
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")

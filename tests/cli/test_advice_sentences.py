@@ -22,3 +22,20 @@ def test_what_gets_worse_is_a_cost_and_nothing_that_a_change_buys() -> None:
     said = [*advice_sentences(advice, [parse("generations==0")])]
     assert said[1] == "static buys: generations 16 -> 0."
     assert said[2] == "It costs: un-owned time, in all 223 s -> 10 min 56 s."
+
+
+def test_another_that_does_it_has_its_worst_cost_and_is_not_praised_alone() -> None:
+    plain = tried(generations=16, unowned_s=171)
+    sticky = tried(Alternative("sticky", 2, "", {}), generations=0, unowned_s=148)
+    static = tried(STATIC, generations=0, unowned_s=4_800)
+    advice = Advice("generations", plain, [sticky, static], sticky, others=[static, sticky])
+    said = [*advice_sentences(advice, [parse("generations==0")])]
+    assert said[-1] == ("Others do it, too: static (but un-owned time, in all 171 s -> 1 h 20 min), sticky.")
+
+
+def test_a_cost_is_told_of_every_figure_that_people_notice() -> None:
+    plain = Tried((), (figures(generations=16, staleness_max_seconds=2.0),), 45_000)
+    static = Tried((STATIC,), (figures(generations=0, staleness_max_seconds=90.0),), 45_000)
+    advice = Advice("generations", plain, [static], static)
+    said = [*advice_sentences(advice, [parse("generations==0")])]
+    assert said[2] == "It costs: the oldest unprocessed record 2.0 s -> 90.0 s."

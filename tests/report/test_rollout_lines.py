@@ -128,7 +128,7 @@ def test_the_session_of_a_consumer_group() -> None:
     found = lines_of(workload("StatefulSet", container=container), start_ms=60_000)
     assert found["static-members"][-2:] == [
         "kafka-configs.sh --bootstrap-server BROKER --alter --entity-type groups \\",
-        "  --entity-name payments --add-config consumer.session.timeout.ms=100000",
+        "  --entity-name payments --add-config consumer.session.timeout.ms=60000",
     ]
 
 

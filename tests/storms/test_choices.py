@@ -186,8 +186,14 @@ def test_settings_of_the_broker_that_files_leave_out_have_defaults_too() -> None
         found = choices(configurations)
         assert found.words == f"{name}=45s"
         assert found.has_them == "45"
+        assert list(found.cautions) == ["20"]
+        assert found.cautions["20"] == (
+            f"{name} is the broker's, for all its groups; with 20000 it does not start without "
+            "group.consumer.min.session.timeout.ms=20000."
+        )
     found = choices({"20": shorter, "60": longer})
     assert found.has_them is None
+    assert found.cautions["60"] == f"{name} is the broker's, for all its groups."
 
 
 def test_a_record_lock_below_the_default_is_a_caution_with_its_duration() -> None:

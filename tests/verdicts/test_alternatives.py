@@ -72,7 +72,10 @@ def test_no_recommendation_if_only_the_rollout_as_it_is_can_be_ranked() -> None:
 
 
 def test_the_only_one_that_can_be_ranked_beside_a_rollout_that_cannot_comes_first() -> None:
-    found = {AS_IT_IS: runs(9), "more-surge": runs(3)}
+    found = {AS_IT_IS: runs(9), "more-surge": runs(300, deploy_s=300, gap_s=90)}
     advice = advise_alternative(found, [SURGE], {AS_IT_IS: "pods fence each other"})
     assert advice.chosen == "more-surge"
-    assert advice.sentences[0] == "Recommendation: more-surge, before anything else."
+    first, cost, price, _ = advice.sentences
+    assert first == "Recommendation: more-surge, before anything else."
+    assert cost.startswith("It costs (one seed: no spread is known): longest single gap 90.0 s;")
+    assert price == "Its price: room for 4 more pods."

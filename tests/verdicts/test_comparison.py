@@ -153,6 +153,29 @@ def test_a_median_in_the_range_of_the_other_is_within_the_spread() -> None:
     assert spread_of([None]) is None
 
 
+@pytest.mark.parametrize(
+    ("seeds", "low", "high"), [(1, 1, 1), (5, 1, 5), (11, 1, 11), (12, 2, 11), (20, 4, 17), (40, 12, 29)]
+)
+def test_many_seeds_hold_the_median_in_their_middle(seeds: int, low: int, high: int) -> None:
+    """The bounds of a median with 99 % confidence, as tables of order statistics have them."""
+    spread = spread_of(range(1, seeds + 1))
+    assert spread is not None
+    assert [each for each in range(-1, seeds + 3) if spread.holds(each)] == [*range(low, high + 1)]
+    assert spread == Spread(1, (seeds + 1) / 2, seeds), "the range that is told is that of all seeds"
+
+
+@pytest.mark.parametrize(
+    ("seeds", "is_within"), [(5, True), (10, True), (20, True), (40, False), (80, False)]
+)
+def test_more_seeds_tell_apart_what_few_do_not(seeds: int, is_within: bool) -> None:
+    """A difference of a third of the range."""
+    one = spread_of(step / seeds for step in range(seeds))
+    other = spread_of(step / seeds + 0.3 for step in range(seeds))
+    assert one is not None
+    assert other is not None
+    assert within_spread(one, other) == is_within
+
+
 def test_every_measure_is_found_by_its_word_and_its_figure() -> None:
     assert len(BY_KEY) == len(BY_FIGURE) == len(MEASURES)
     known = set(Figures.__dataclass_fields__)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from groupstorm.figures import Figures
-from groupstorm.verdicts.recommendation import Defaults, Distance, recommendation
+from groupstorm.verdicts.recommendation import Defaults, Distance, changes, recommendation
 from tests.verdicts.test_comparison import figures
 
 UNOWNED = {"unowned": 1.0}
@@ -304,3 +304,15 @@ def test_records_that_are_skipped_as_the_group_begins_set_nothing_apart() -> Non
     }
     said = recommendation(variants, defaults(plain=0, other=1), UNOWNED)
     assert said[0].startswith("Recommendation: stay with plain, the defaults: other buys nothing")
+
+
+@pytest.mark.parametrize(("load", "is_gain"), [(563, False), (365, True), (390, True), (90, True)])
+def test_fewer_partitions_are_no_gain_if_their_load_is_worse(load: int, is_gain: bool) -> None:
+    """A hot topic: range spreads it, and gives one member six partitions more that are nearly idle."""
+    range_ = [figures(unowned_partition_seconds=80, imbalance_max=6, imbalance_records_max=365)]
+    sticky = [figures(unowned_partition_seconds=80, imbalance_max=1, imbalance_records_max=load)]
+    variants = {"range": range_, "sticky": sticky, "slow": runs(900)}
+    first, *_ = recommendation(variants, defaults(range=0, sticky=1, slow=1), UNOWNED)
+    assert first.startswith("Recommendation: sticky." if is_gain else "Recommendation: stay with range,")
+    told = changes(range_, sticky, [*range_, *sticky])
+    assert [change.measure.key for change in told] == (["imbalance"] if is_gain else [])

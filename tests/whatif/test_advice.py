@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.problems import InputError
 from groupstorm.storms.runs.sweep import Sweep
 from groupstorm.storms.scenario.files import load
@@ -33,10 +34,17 @@ ROLL = {"at_ms": 60_000, "do": "rolling-restart"}
 
 
 def advised(
-    folder: Path, step: dict[str, object], *goals: str, runs: int = 400, **settings: object
+    folder: Path, *steps_and_goals: dict[str, object] | str, runs: int = 400, **settings: object
 ) -> Advice:
+    steps = [one for one in steps_and_goals if isinstance(one, dict)]
+    goals = [one for one in steps_and_goals if isinstance(one, str)]
     file = folder / "scenario.yaml"
-    written = {"name": "x", "settings": {**SMALL, **settings}, "steps": [START, step], "figures_from": 30_000}
+    written = {
+        "name": "x",
+        "settings": {**SMALL, **settings},
+        "steps": [START, *steps],
+        "figures_from": 30_000,
+    }
     file.write_text(yaml.safe_dump(written), "utf-8")
     sweep = Sweep(str(file), None, (), 0, 2, {})
     return Search(sweep, [parse(goal) for goal in goals], runs, lambda done, total: None).advise()
@@ -59,6 +67,27 @@ def test_the_shortest_session_that_brokers_allow_is_tried(tmp_path: Path) -> Non
     advice = advised(tmp_path, CRASH, "unowned_max_seconds<8", **python)
     assert advice.chosen is not None
     assert advice.chosen.settings == {"session.timeout.ms": 6_000}
+
+
+@pytest.mark.slow
+def test_a_session_that_removes_silent_members_is_not_chosen_if_a_longer_one_does_as_well(
+    tmp_path: Path,
+) -> None:
+    """A session of 30 s is better by what counts, and expires while a process is silent for 30 s."""
+    steps = [
+        {"at_ms": 60_000, "do": "disconnect", "members": "all", "for_ms": 20_000},
+        {"at_ms": 180_000, "do": "pause", "members": [1], "for_ms": 30_000},
+    ]
+    advice = advised(tmp_path, *steps, partitions=30, **{"session.timeout.ms": 10_000})
+    assert advice.chosen is not None
+    assert advice.chosen.settings == {"session.timeout.ms": 45_000}
+    [nearer] = [one for one in advice.tried if one.settings == {"session.timeout.ms": 30_000}]
+    assert nearer.removes_healthy
+    assert nearer not in advice.others
+    before, after = advice.plain.spread(advice.figure), nearer.spread(advice.figure)
+    assert before is not None
+    assert after is not None
+    assert after.most < before.least - 60
 
 
 @pytest.mark.slow
@@ -167,6 +196,27 @@ def test_what_a_library_does_not_have_is_said() -> None:
     assert both.of_deployment == ("maxSurge: 1",)
 
 
+@pytest.mark.parametrize(
+    ("group", "client"),
+    [("classic", {}), ("consumer", {}), ("share", {}), ("streams", {"application": "streams"})],
+)
+def test_a_broker_starts_with_the_lines_of_every_change(group: str, client: dict[str, str]) -> None:
+    settings = {"group.protocol": group, **client}
+    changes = changes_of(scenario([START], **settings).resolve(None, 0, {}))
+    own = Settings(("", settings))
+    for one in changes:
+        lines = [line.split("=") for line in lines_of(one.settings, own).of_broker]
+        CoordinatorConfig.from_mapping(dict(lines))
+        assert one.effort >= 3 or not lines
+    if group != "classic":
+        name = f"group.{group}.session.timeout.ms"
+        least = f"group.{group}.min.session.timeout.ms=20000"
+        assert lines_of({name: 20_000}, own).of_broker == (f"{name}=20000", least)
+        most = f"group.{group}.max.session.timeout.ms=90000"
+        assert lines_of({name: 90_000}, own).of_broker == (f"{name}=90000", most)
+        assert lines_of({name: 60_000}, own).of_broker == (f"{name}=60000",)
+
+
 def members(*profiles: str, **others: Any) -> Settings:
     return Settings(("", {"client_profile": [*profiles], **others}))
 
@@ -190,6 +240,14 @@ def test_changes_of_kafka_streams_have_its_lines_alone() -> None:
         "kafka-streams": ("internal.leave.group.on.close=true", "num.standby.replicas=2")
     }
     of_groups = changes_of(scenario([START], **streams, **{"group.protocol": "streams"}).resolve(None, 0, {}))
+    of_broker = lines_of(
+        {"num.standby.replicas": 3}, members("java", **streams, **{"group.protocol": "streams"})
+    )
+    assert of_broker.of_clients == {}
+    assert of_broker.of_broker == (
+        "group.streams.num.standby.replicas=3",
+        "group.streams.max.standby.replicas=3",
+    )
     sessions = [one.settings for one in of_groups if "session.timeout" in one.name]
     assert sessions[0] == {"group.streams.session.timeout.ms": 6_000}
     assert "leave_on_close" not in [one.name for one in of_groups]

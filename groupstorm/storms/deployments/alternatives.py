@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from groupstorm.clients.profiles import PROFILES, consumer_protocol_needs
+from groupstorm.coordinator.config import OPTIONS, parse_options
 from groupstorm.history.rounds import is_rebalance
 from groupstorm.storms.deployments.manifests.plan import Plan
 from groupstorm.storms.deployments.manifests.streams_applications import STATIC_STREAMS
@@ -40,12 +41,14 @@ from groupstorm.wording import counted, seconds
 
 COOPERATIVE: Final = "cooperative-sticky"
 INSTANCE: Final = "group.instance.id"
+SESSION: Final = "session.timeout.ms"
 #: The step of all alternatives, whatever the rollout as it is.
 ROLLING: Final = "rolling-restart"
 
 _ROLLING_UPDATE: Final = "rolling-update"
 _VOLUMES: Final = "a volume for each pod, which keeps its state"
 _SIDE_BY_SIDE: Final = "old and new pods run side by side"
+_EACH_POD: Final = "each pod that goes or comes causes a rebalance and moves partitions"
 
 #: A StatefulSet that replaces several pods at once replaces so many.
 _SEVERAL: Final = PodCount(25, is_percentage=True)
@@ -80,9 +83,13 @@ def alternatives_to(plan: Plan, settings: Settings) -> Iterator[Alternative]:
 
 def _alternatives(plan: Plan, settings: Settings) -> Iterator[Alternative]:
     if plan.alarms:
-        price = "the lines above"
-        yield Alternative("ids-of-their-own", 0, price, {"member_settings": [], INSTANCE: "podname"})
-        return  # all else first needs pods that do not fence each other
+        # all else first needs pods that do not fence each other; those of a Deployment keep no name
+        if settings.choice("deployment") == STATEFUL_SET:
+            price = _until_noticed(settings, settings.integer(of_protocol(settings, SESSION)))
+            yield Alternative("ids-of-their-own", 0, price, {"member_settings": [], INSTANCE: "podname"})
+        else:
+            yield Alternative("dynamic-members", 0, _EACH_POD, {"member_settings": [], INSTANCE: "none"})
+        return
     clients = [PROFILES[name] for name in settings.names("client_profile")]
     strategies = settings.names(STRATEGY)
     is_classic = settings.choice(GROUP_PROTOCOL) == CLASSIC
@@ -146,16 +153,13 @@ def _membership(settings: Settings) -> Iterator[Alternative]:
     is_stateful = settings.choice("deployment") == STATEFUL_SET
     is_static = settings.choice(INSTANCE) != "none"
     if is_static:
-        price = "each pod that goes or comes causes a rebalance and moves partitions"
-        yield Alternative("dynamic-members", 1, price, {INSTANCE: "none"})
-    session = of_protocol(settings, "session.timeout.ms")
+        yield Alternative("dynamic-members", 1, _EACH_POD, {INSTANCE: "none"})
+    session = of_protocol(settings, SESSION)
     in_use_ms = settings.integer(session)
     wanted_ms = _session_ms(settings, in_use_ms)
     if is_static and is_stateful and wanted_ms == in_use_ms:
         return
-    price = (
-        f"nobody takes the partitions of a dead pod before {session} is over ({seconds(wanted_ms / 1000)})"
-    )
+    price = _until_noticed(settings, wanted_ms)
     if settings.choice(GROUP_PROTOCOL) == STREAMS_PROTOCOL:
         price += f"; {STATIC_STREAMS}"
     overlay: dict[str, Any] = {INSTANCE: "podname"}
@@ -171,16 +175,26 @@ def _membership(settings: Settings) -> Iterator[Alternative]:
     yield Alternative(name, 1 if is_stateful else 4, price, overlay)
 
 
+def _until_noticed(settings: Settings, session_ms: int) -> str:
+    session = f"{of_protocol(settings, SESSION)} is over ({seconds(session_ms / 1000)})"
+    return f"nobody takes the partitions of a dead pod before {session}"
+
+
 def _session_ms(settings: Settings, in_use_ms: int) -> int:
     """A session timeout with which a pod is back in time: a quarter longer than it takes, in whole 10 s.
 
-    The one in use if it is long enough.
+    The one in use if it is long enough. That of the newer protocols is the broker's: it accepts no longer one
+    for a group than its own bound, which is taken for the default, or for the session in use.
     """
+    session = of_protocol(settings, SESSION)
     heartbeat_ms = settings.integer(of_protocol(settings, "heartbeat.interval.ms"))
     away_ms = heartbeat_ms + settings.distribution("start_ms").largest_us // 1000
     if in_use_ms * 4 >= away_ms * 5:
         return in_use_ms
-    return min(-(-away_ms * 5 // 40_000) * 10_000, settings.integer("group.max.session.timeout.ms"))
+    most_ms = settings.integer("group.max.session.timeout.ms")
+    if session in OPTIONS:
+        most_ms = max(in_use_ms, int(parse_options({})[session.replace(".session.", ".max.session.")]))
+    return min(-(-away_ms * 5 // 40_000) * 10_000, most_ms)
 
 
 def _of_kubernetes(plan: Plan, settings: Settings) -> Iterator[Alternative]:

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from groupstorm.assignors import KAFKAS, protocol_name
 from groupstorm.clients.profiles import consumer_protocol_needs
+from groupstorm.coordinator.config import OPTIONS, bounds_beside
 from groupstorm.storms.runs.contradictions import contradict_themselves
 from groupstorm.storms.scenario.files import FIGURES_FROM, ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
@@ -127,6 +128,12 @@ def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any]) -> Iterat
     for name, caution in _ON_SHORTER.items():
         if name in defaults and any(one.integer(name) < default.integer(name) for default, one in clients):
             yield caution(scenario)
+    for name, default in defaults.items():
+        value = own.integer(name) if name in OPTIONS and _is_number(default) else default
+        if value != default:
+            beside = " and ".join(f"{bound}={most}" for bound, most in bounds_beside(name, value).items())
+            starts = f"; with {value} it does not start without {beside}" if beside else ""
+            yield f"{name} is the broker's, for all its groups{starts}."
     if GROUP_PROTOCOL in defaults and own.choice(GROUP_PROTOCOL) == CONSUMER:
         needs = consumer_protocol_needs(own.names("client_profile"))
         yield f"{GROUP_PROTOCOL}={CONSUMER} needs {needs}."
@@ -134,11 +141,15 @@ def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any]) -> Iterat
         yield f"No Kafka client brings {own.names(STRATEGY)[0]}: every consumer has to be built with it."
 
 
+def longest_silence_us(scenario: ResolvedScenario) -> int:
+    """The longest time for which a healthy process of the scenario sends no heartbeat."""
+    silent_us = [step.for_ms * 1000 for step in scenario.steps if step.do in SILENCE]
+    return max([*silent_us, scenario.settings.distribution("gc_pause_ms").largest_us])
+
+
 def _on_silence(scenario: ResolvedScenario) -> str:
     """The risk of a session timeout below the default: figures show only the silence of the scenario."""
-    silent_us = [step.for_ms * 1000 for step in scenario.steps if step.do in SILENCE]
-    pause = scenario.settings.distribution("gc_pause_ms")
-    longest_us = max([*silent_us, pause.largest_us])
+    longest_us = longest_silence_us(scenario)
     session_us = scenario.settings.integer(SESSION) * 1000
     if longest_us >= session_us:
         return (

@@ -62,6 +62,18 @@ def test_static_members_of_a_deployment_may_become_dynamic_or_a_stateful_set() -
     assert found["static-members"].effort == 4
 
 
+def test_pods_that_share_an_id_get_none_in_a_deployment_and_their_own_in_a_stateful_set() -> None:
+    """Ids made of the names of a Deployment's pods leave the partitions of each old pod without an owner."""
+    shared = {**READY, "env": [{"name": "KAFKA_GROUP_INSTANCE_ID", "value": "orders-1"}]}
+    [dynamic] = of(workload(container=shared)).values()
+    assert (dynamic.name, dynamic.effort) == ("dynamic-members", 0)
+    assert dict(dynamic.settings) == {"member_settings": [], "group.instance.id": "none"}
+    [own] = of(workload("StatefulSet", container=shared)).values()
+    assert own.name == "ids-of-their-own"
+    assert dict(own.settings) == {"member_settings": [], "group.instance.id": "podname"}
+    assert own.price.endswith("before session.timeout.ms is over (45.0 s)")
+
+
 def test_a_stateful_set_needs_only_the_id() -> None:
     found = of(workload("StatefulSet", container=READY, replicas=8))
     assert dict(found["static-members"].settings) == {"group.instance.id": "podname"}
@@ -96,13 +108,23 @@ def test_a_session_that_outlasts_a_restart(start_ms: Any, session_ms: int | None
     assert wanted == session_ms
 
 
-def test_the_session_of_a_consumer_group_is_the_brokers() -> None:
-    found = of(workload("StatefulSet", container=READY), start_ms=60_000, **{"group.protocol": "consumer"})
+@pytest.mark.parametrize(
+    ("start_ms", "in_use_ms", "wanted_ms"),
+    [
+        (41_000, 45_000, 60_000),
+        (60_000, 45_000, 60_000),  # a longer one is refused: group.consumer.max.session.timeout.ms
+        (60_000, 70_000, None),  # the broker's bound is not known, but it is no shorter
+    ],
+)
+def test_the_session_of_a_consumer_group_is_the_brokers(
+    start_ms: int, in_use_ms: int, wanted_ms: int | None
+) -> None:
+    session = "group.consumer.session.timeout.ms"
+    settings = {"group.protocol": "consumer", session: in_use_ms}
+    found = of(workload("StatefulSet", container=READY), start_ms=start_ms, **settings)
     assert list(found) == ["static-members"]
-    assert dict(found["static-members"].settings) == {
-        "group.instance.id": "podname",
-        "group.consumer.session.timeout.ms": 100_000,
-    }
+    changed = {} if wanted_ms is None else {session: wanted_ms}
+    assert dict(found["static-members"].settings) == {"group.instance.id": "podname", **changed}
 
 
 def test_alternatives_that_the_client_has_not() -> None:

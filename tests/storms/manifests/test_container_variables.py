@@ -54,8 +54,8 @@ def test_variables_are_put_in_where_kubernetes_puts_them_in(
 
 def test_an_instance_id_that_stays_literal_is_said_first_with_its_mend() -> None:
     container = {"envFrom": [{"configMapRef": {"name": "kafka"}}], "env": [POD_NAME]}
-    plan = plan_of(workload(container=container), config_map("kafka", KAFKA_GROUP_INSTANCE_ID="$(POD_NAME)"))
-    [alarm] = plan.alarms
+    held = config_map("kafka", KAFKA_GROUP_INSTANCE_ID="$(POD_NAME)")
+    [alarm] = plan_of(workload("StatefulSet", container=container), held).alarms
     assert alarm.startswith(
         "All pods have the same group.instance.id: $(POD_NAME) (ConfigMap kafka: KAFKA_GROUP_INSTANCE_ID)."
     )
@@ -65,6 +65,9 @@ def test_an_instance_id_that_stays_literal_is_said_first_with_its_mend() -> None
         "  - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}\n"
         '  - {name: KAFKA_GROUP_INSTANCE_ID, value: "$(POD_NAME)"}'
     )
+    [alarm] = plan_of(workload(container=container), held).alarms
+    assert "in a Deployment, in which each new pod has a new name" in alarm
+    assert alarm.endswith("Instead:\n# remove ConfigMap kafka: KAFKA_GROUP_INSTANCE_ID")
     one_for_all = workload(container=env(KAFKA_GROUP_INSTANCE_ID="orders-1"))
     [alarm] = plan_of(one_for_all).alarms
     assert "FENCED_INSTANCE_ID" in alarm
@@ -137,7 +140,8 @@ def test_arguments_take_the_variables_of_the_container() -> None:
     own = {"env": [POD_NAME], "args": ["--group.instance.id=$(POD_NAME)", "--max.poll.records=$(N)"]}
     plan = plan_of(workload(container=own))
     assert plan.settings["group.instance.id"] == "podname"
-    [alarm] = plan_of(workload(container={"args": ["--group.instance.id=$(POD_NAME)"]})).alarms
+    args = {"args": ["--group.instance.id=$(POD_NAME)"]}
+    [alarm] = plan_of(workload("StatefulSet", container=args)).alarms
     assert alarm.endswith("# and $(POD_NAME) in args: group.instance.id")
     shell = {"command": ["sh", "-c", "java -Dgroup.instance.id=$(hostname) -jar x.jar"]}
     assert plan_of(workload(container=shell)).settings["group.instance.id"] == "podname"
@@ -148,7 +152,7 @@ def test_a_file_is_not_expanded_by_kubernetes() -> None:
     text = "spring.kafka.consumer.properties.group.instance.id: $(POD_NAME)"
     files = config_map("files", **{"application.yaml": text})
     pod = {"volumes": [{"name": "v", "configMap": {"name": "files"}}]}
-    [alarm] = plan_of(workload(container=container, pod=pod), files).alarms
+    [alarm] = plan_of(workload("StatefulSet", container=container, pod=pod), files).alarms
     assert "and ${POD_NAME} in ConfigMap files: application.yaml: spring.kafka" in alarm
 
 

@@ -344,12 +344,19 @@ def _share_instance(plan: Plan, found: Found, instance: str, given: Mapping[str,
     mend = f'  - {{name: {found.name}, value: "$(POD_NAME)"}}'
     if "." in found.name:  # of a file, which Spring reads, or of an argument
         mend = f"# and {'${POD_NAME}' if found.config_map else '$(POD_NAME)'} in {found.where}"
+    instead = (
+        f"Instead:\nenv:  # of container {plan.consumer.workload.container}\n"
+        f"  - {{name: POD_NAME, valueFrom: {{fieldRef: {{fieldPath: metadata.name}}}}}}\n{mend}"
+    )
+    if given.get("deployment", plan.settings["deployment"]) == DEPLOYMENT:
+        instead = (
+            "Names of pods are no such ids in a Deployment, in which each new pod has a new name: the "
+            f"partitions of the old one wait until its session ends. Instead:\n# remove {found.where}"
+        )
     plan.alarms.append(
         f"All pods have the same group.instance.id: {instance} ({found.where})."
         f"{why if '$(' in instance else ''} Each pod that joins fences the one before it "
-        f"(FENCED_INSTANCE_ID), and only one of them consumes. Instead:\n"
-        f"env:  # of container {plan.consumer.workload.container}\n"
-        f"  - {{name: POD_NAME, valueFrom: {{fieldRef: {{fieldPath: metadata.name}}}}}}\n{mend}"
+        f"(FENCED_INSTANCE_ID), and only one of them consumes. {instead}"
     )
 
 
