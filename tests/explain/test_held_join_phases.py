@@ -66,7 +66,8 @@ def test_a_group_whose_members_have_all_left_is_empty(
         if went_s is not None
     ]
     begun, *rest = round_of(100, 2, "unknown", "c-1", 16)
-    rows = [*FORMED, *gone, added(100, "c", "c-1"), begun | {"previous_state": "unknown"}, *rest]
+    begun |= {"previous_state": "unknown", "count": 1 if gone else 3}
+    rows = [*FORMED, *gone, added(100, "c", "c-1"), begun, *rest]
     found = explained(trace_of(tmp_path, [*rows, END_OF_FORMED])).findings
     assert ("held-join-phase" in [one.pattern.name for one in found]) == is_held
 

@@ -92,8 +92,11 @@ def _is_held(one: Round) -> bool:
 def _begins_empty(history: History, rebalance: Rebalance) -> bool:
     """Whether the group was empty before, or all members of which rows tell came in this rebalance: nobody
     was there for whom it waits, but the coordinator lets an initial delay pass."""
-    if rebalance.rounds[0].begun.get("previous_state") != "unknown":
+    begun = rebalance.rounds[0].begun
+    if begun.get("previous_state") != "unknown":
         return was_empty(rebalance)
+    if begun.get("count", 0) > 1:
+        return False
     until_us = {ChangeKind.WENT: rebalance.begun_us, ChangeKind.CAME: rebalance.begun_us - SECOND_US}
     last = {one.member: one.kind for one in history.changes if one.time_us <= until_us[one.kind]}
     has_come = any(one.kind is ChangeKind.CAME for one in rebalance.changes)
