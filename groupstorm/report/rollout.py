@@ -88,25 +88,17 @@ class Rollouts(NamedTuple):
 def rollout_answer(plan: Plan, settings: Settings, rollouts: Rollouts) -> str:
     """The paragraph: how long the rollout takes, what it costs, and why."""
     outcomes, runs = rollouts.outcomes, rollouts.figures
-    parts = [
-        _takes(plan, settings, outcomes),
-        *_late(settings, rollouts),
-        _costs(outcomes, runs),
-        *_tasks(runs),
-        *_lag(runs),
-    ]
+    how_long = [_takes(plan, settings, outcomes), *_late(settings, rollouts)]
+    parts = [*how_long, _costs(outcomes, runs), *_tasks(runs), *_lag(runs)]
     killed = max(outcome.killed for outcome in outcomes)
     if killed:
-        grace_us, longest_us = (
-            (settings.optional_integer("termination_grace_ms") or 0) * 1000,
-            closing_us(settings),
-        )
-        need = f"they may need {seconds(longest_us / 1e6)}"
-        if longest_us < grace_us:
-            need = f"a rebalance or a batch holds them up, else they need {seconds(longest_us / 1e6)} at most"
+        grace_s = (settings.optional_integer("termination_grace_ms") or 0) / 1000
+        closing_s = closing_us(settings) / 1e6
+        held_up = "a rebalance or a batch holds them up, else " if closing_s < grace_s else ""
         parts.append(
             f"Up to {counted(killed, 'pod')} did not close within terminationGracePeriodSeconds "
-            f"({seconds(grace_us / 1e6)}; {need}): a pod that is killed {price_of_kill(settings)}."
+            f"({seconds(grace_s)}; {held_up}they may need {seconds(closing_s)}): a pod that is killed "
+            f"{price_of_kill(settings)}."
         )
     return " ".join([*parts, *_membership(settings)])
 

@@ -81,7 +81,7 @@ def test_a_pod_that_a_full_group_refuses_starts_again() -> None:
 @pytest.mark.parametrize(
     ("drain_s", "said"),
     [
-        (0, "(30.0 s; a rebalance or a batch holds them up, else they need 500 ms at most): a pod"),
+        (0, "(30.0 s; a rebalance or a batch holds them up, else they may need 500 ms): a pod"),
         (40, "(30.0 s; they may need 40.5 s): a pod"),
     ],
 )

@@ -305,7 +305,8 @@ class Autoscaler:
 
         def started(process: Process) -> None:
             if name in self._wanted:
-                await_available(self._steps, process, lambda: self._unready.discard(name))
+                after = self._steps.host.clock.after
+                await_available(self._steps, process, lambda: self._unready.discard(name), after)
             else:  # it was not wanted any more before it polled for the first time
                 self._terminate(process)
 

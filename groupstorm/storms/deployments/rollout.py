@@ -24,6 +24,9 @@ COMPLETE, STUCK = "rollout-complete", "rollout-stuck"
 #: milliseconds; None: drawn.
 Durations = tuple[int | None, int | None]
 
+#: Calls a function so many microseconds later.
+After = Callable[[int, Callable[[], None]], object]
+
 _REVISION = re.compile(r"-v\d+$")
 
 #: The period of a probe that looks whether the process owns a partition (`ready_when: assigned`).
@@ -40,22 +43,16 @@ def time_to_available_us(steps: StepsOfRun) -> int:
 
 
 def await_available(
-    steps: StepsOfRun,
-    process: Process,
-    then: Callable[[], None],
-    ready_us: int | None = None,
-    after: Callable[[int, Callable[[], None]], object] | None = None,
+    steps: StepsOfRun, process: Process, then: Callable[[], None], after: After, ready_us: int | None = None
 ) -> None:
     """Call ``then`` when ``process``, which has just polled for the first time, is available.
 
-    Never if it is gone before. ``ready_us``: how long that takes, if it is not drawn. ``after``: calls a
-    function so much later, in place of the clock.
+    Never if it is gone before. ``after``: of the clock, or in place of it. ``ready_us``: if it is not drawn.
     """
     host = steps.host
 
     def ready_later() -> None:
-        us = time_to_available_us(steps) if ready_us is None else ready_us
-        (after or host.clock.after)(us, available)
+        after(time_to_available_us(steps) if ready_us is None else ready_us, available)
 
     def available() -> None:
         if process.alive:
@@ -132,7 +129,7 @@ class Rollout:
                 return
             self.unready[name] = process
             ready_us = None if ready_ms is None else ready_ms * 1000
-            await_available(self.steps, process, available, ready_us, partial(self._after, process))
+            await_available(self.steps, process, available, partial(self._after, process), ready_us)
 
         def available() -> None:
             nonlocal was_available
@@ -162,14 +159,11 @@ class Rollout:
             if process is None or process.alive:
                 self.progressed()
 
-        def then() -> None:
-            available()
-            self.steps.end()
-
         if 0 < min_ready_us <= us:
             clock.after(us - min_ready_us, ready)
         self.steps.begin()
-        clock.after(us, then)
+        clock.after(us, available)
+        clock.after(us, self.steps.end)
 
     def stop_pod(self, name: str, on_gone: Callable[[], None]) -> None:
         """Stop a pod; one that has not polled yet never does."""

@@ -73,9 +73,7 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
         return None
     of_client = _written(client_defaults(next(iter(configurations.values())).settings))
     without = PLATFORM if "deployment" in differing else frozenset()
-    defaults = {
-        setting: of_client.get(setting, EACH_ITS_OWN) for setting in differing if setting not in without
-    }
+    defaults = {name: of_client.get(name, EACH_ITS_OWN) for name in differing if name not in without}
     words = ", ".join(f"{setting}={_shown(setting, value)}" for setting, value in defaults.items())
     return Defaults(
         words,

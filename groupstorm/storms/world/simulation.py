@@ -124,11 +124,11 @@ def _run_to_the_end(world: World, steps: StepRunner, progress: Progress | None) 
 
 
 def _wait_for_pauses(world: World, end: EndCondition) -> None:
-    """Go on until no process stands still: a group with one has not settled, and its lag grows, whatever its
-    settings are."""
+    """Go on until no process stands still: a group with one has not settled, whatever its settings are."""
     if world.has_pauses:
         _run_until_settled(world)
-        end.is_met()
+        if not end.at_rest:
+            end.is_met()
 
 
 def _run_until_settled(world: World) -> None:
