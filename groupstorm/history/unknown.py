@@ -1,4 +1,4 @@
-"""What a trace says about itself: its scenario, and the facts that it does not hold. The figures that need
+"""A trace about itself: its scenario, and the facts that it does not hold. The figures that need
 one of those are null and not zero.
 
 Most of them are missing from imported traces; a trace of `groupstorm serve` lacks the facts of which no

@@ -51,7 +51,7 @@ class GroupPicture:
         return max(sorted(members), key=self.cost_of, default="")
 
     def cost_of(self, member: str) -> tuple[int, int]:
-        """What the rebalances of a member cost, in microseconds without an owner, and how many they are."""
+        """Return the microseconds without an owner that a member's rebalances cost, and their number."""
         return (
             sum(us for (_, one), us in self.unowned_us_by.items() if one == member),
             sum(count for (_, one), count in self.begun.items() if one == member),

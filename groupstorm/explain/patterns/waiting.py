@@ -104,7 +104,7 @@ def _begins_empty(history: History, rebalance: Rebalance) -> bool:
 
 
 def _late_us(one: Round) -> int:
-    """How long after all others the last member joined."""
+    """Return the time by which the last member joined after all others, in microseconds."""
     return 0 if one.last_join is None else one.last_join["time_us"] - (one.others_joined_us or one.begun_us)
 
 

@@ -77,7 +77,7 @@ class ShareChecks:
         """Nothing to complete."""
 
     def _loaded(self, event: events.SharePartitionsLoaded) -> None:
-        """What the broker gave before it forgot the group, and what nobody gave back, was no delivery."""
+        """Take back deliveries that the broker forgot with the group: those that nobody gave back."""
         for partition, position in zip(event.partitions, event.positions, strict=True):
             self._ends.setdefault(partition, position)
             self._in_flight[partition] = [
