@@ -113,7 +113,11 @@ def drawn_streams(seed: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     return sorted(steps, key=lambda step: int(step["at_ms"])), settings
 
 
-@pytest.mark.parametrize("seed", [*range(4), *in_soak(*range(4, 200))])
+#: Its latencies are so long that the thread polls several times while a heartbeat is under way.
+LONG_LATENCIES = 900_194
+
+
+@pytest.mark.parametrize("seed", [*range(4), LONG_LATENCIES, *in_soak(*range(4, 200))])
 def test_exact_and_computed_rows_of_drawn_streams_groups_are_equal(seed: int) -> None:
     steps, settings = drawn_streams(seed)
     check(steps, settings, seed)

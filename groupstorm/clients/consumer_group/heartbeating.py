@@ -103,6 +103,11 @@ class HeartbeatingMember(GroupMembership[Assigned], Generic[Assigned]):
             self._poll_timer_was_expired()
         self._poll_timer.reset(self._config.max_poll_interval_ms)
 
+    def looked(self, now_ms: int) -> None:
+        """The network thread ran after a poll(), and had nothing to do: as `step`, without its cost."""
+        if self.coordinator_known and self.state not in NOT_IN_GROUP:
+            self._timing.may_send(now_ms)
+
     def unsubscribe(self) -> None:
         """Revoke everything and leave. `Left` says when it is done."""
         self._send_due_leave()

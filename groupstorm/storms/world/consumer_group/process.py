@@ -216,6 +216,9 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         if polled_us is not None and polled_us > self._told_poll_us:
             self._told_poll_us = polled_us
             self.group_member.poll(self.client_clock.ms(polled_us))
+        # Only the latest look counts: first come the heartbeats that a resting series has to make up for.
+        if self.group_member.member_id not in self._environment.resting.heartbeats:
+            self.group_member.looked(self.client_clock.ms(self._told_poll_us))
 
     def poll_deadline_us(self, polled_us: int) -> int:
         """The member counts whole milliseconds."""
