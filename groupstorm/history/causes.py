@@ -117,7 +117,7 @@ class Origins:
         if origin is not None:
             for member_id in self._ids.pop(event.member, ()):
                 self._ended_ids.setdefault(member_id, origin)
-        self._stopping.discard(_process(event.member))
+        self._stopping.discard(process_of(event.member))
 
     def member_added(self, _now_us: int, event: events.MemberAdded) -> None:
         """A process that takes the place of one that ended belongs to that end. In an import a process of a
@@ -172,7 +172,7 @@ class Origins:
         return self._break_off(event.member, member_id, now_us)
 
     def _break_off(self, member: str, member_id: str, now_us: int) -> Origin:
-        if _process(member) in self._stopping:
+        if process_of(member) in self._stopping:
             self._ended.setdefault(member, Origin.DEPLOY)
             self.origin = Origin.DEPLOY
             return Origin.DEPLOY
@@ -183,7 +183,7 @@ class Origins:
         return Origin.CRASH
 
     def _stop(self, member: str, now_us: int, step: str | None) -> None:
-        process = _process(member)
+        process = process_of(member)
         if process in self._stopping:
             if process != member:
                 self._ended.setdefault(member, Origin.DEPLOY)
@@ -195,6 +195,6 @@ class Origins:
             self.deploys += 1
 
 
-def _process(member: str) -> str:
+def process_of(member: str) -> str:
     """The process of a member: steps stop processes of Kafka Streams, and their threads are members."""
     return member.partition("-StreamThread-")[0]

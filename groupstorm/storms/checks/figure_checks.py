@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from groupstorm.figures.table import Figures
+from groupstorm.history.causes import ASKED_TO_STOP, process_of
 from groupstorm.storms.checks.commits import GivenUp
 from groupstorm.storms.checks.verdicts import RECORDS_ADD_UP, TIMES_ADD_UP, Verdicts
 from groupstorm.trace.events import coordinator as coordinator_events
@@ -26,7 +27,6 @@ from groupstorm.trace.events.scenario import (
 )
 
 _SECOND = 1_000_000
-_ASKED_TO_STOP = "SIGTERM"
 
 
 class OwnedTime:
@@ -136,7 +136,7 @@ class OwnedTime:
                 all_owners[partition].discard(event.member)
         self._begin_gaps(without_owner)
         if isinstance(event, events.PartitionsRevoked) and event.cause == "close":
-            self._stopping.add(event.member)
+            self._stopping.add(process_of(event.member))
             self._closed.update(without_owner)
         elif without_owner and self._is_crash(event):
             self._crashed.update(without_owner)
@@ -144,16 +144,16 @@ class OwnedTime:
     def _is_crash(self, event: GivenUp) -> bool:
         """A process that is closing, or was asked to stop, does not crash if it breaks off."""
         is_crash = isinstance(event, events.MemberCrashed) and event.member_id in self._members
-        return is_crash and event.member not in self._stopping
+        return is_crash and process_of(event.member) not in self._stopping
 
     def step_taken(self, _now_us: int, event: StepTaken) -> None:
-        if event.member is not None and event.detail == _ASKED_TO_STOP:
-            self._stopping.add(event.member)
+        if event.member is not None and event.detail == ASKED_TO_STOP:
+            self._stopping.add(process_of(event.member))
 
     def started(self, now_us: int, event: events.MemberStarted) -> None:
         self._advance(now_us)
         self._has_begun = True
-        self._stopping.discard(event.member)
+        self._stopping.discard(process_of(event.member))
 
     def finish(self, now_us: int, figures: Figures) -> None:
         """Compare with the figures of the run, in seconds: of all gaps, of the longest one, and of those that

@@ -109,6 +109,22 @@ def test_the_times_without_an_owner_add_up(
         assert violated(rows, unowned, longest, 0.0).startswith("crash_unowned_partition_seconds is 0.0, ")
 
 
+def test_a_thread_of_kafka_streams_is_asked_to_stop_with_its_process() -> None:
+    thread = "a-StreamThread-1"
+    rows: list[Row] = [
+        *BEGUN[:1],
+        (0, r.started("a")._replace(member=thread)),
+        (0, r.added("a-1")._replace(member=thread)),
+        *BEGUN[3:5],
+        (5, r.taken("a-1", "t-0")._replace(member=thread)),
+        *BEGUN[6:],
+        (20, crashed("a-1", "t-0")._replace(member=thread)),
+    ]
+    asked: Row = (15, StepTaken("g", "a", "stop", "SIGTERM"))
+    assert violated(rows, 95.0, 80.0, 0.0).startswith("crash_unowned_partition_seconds is 0.0, ")
+    assert violated([*rows[:-1], asked, rows[-1]], 95.0, 80.0, 0.0) == ""
+
+
 def test_a_deployment_has_begun_the_time_behind_a_close() -> None:
     rows = [*BEGUN, (20, r.revoked("a-1", "t-0", cause="close")), (50, r.taken("b-1", "t-0"))]
     assert violated(rows, 45.0, 30.0, 0.0, deployed=30.0) == ""
