@@ -13,7 +13,7 @@ from functools import cache
 from itertools import takewhile
 from math import comb
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from groupstorm.figures.table import Figures
 from groupstorm.wording import dollars, number, seconds, size
@@ -139,13 +139,22 @@ class _Range(NamedTuple):
 
 
 class Spread(_Range):
-    """Values of one figure in the runs of one variant; of an even number the median lies between the two."""
+    """Values of one figure in the runs of one variant; of an even number the median lies between the two.
 
-    #: The bounds of the median over all seeds, as far as these runs tell; None: the least and the most.
-    likely: tuple[float, float] | None = None
+    ``likely``: the bounds of the median over all seeds, as far as these runs tell.
+    """
+
+    likely: tuple[float, float]
+
+    def __new__(
+        cls, least: float, median: float, most: float, likely: tuple[float, float] | None = None
+    ) -> Self:
+        spread = super().__new__(cls, least, median, most)
+        spread.likely = likely or (least, most)
+        return spread
 
     def holds(self, value: float) -> bool:
-        low, high = self.likely or (self.least, self.most)
+        low, high = self.likely
         return low <= value <= high
 
 
@@ -154,10 +163,8 @@ def spread_of(values: Iterable[Any]) -> Spread | None:
     numbers = sorted(value for value in values if is_number(value))
     if not numbers:
         return None
-    spread = Spread(numbers[0], median(numbers), numbers[-1])
-    if outer := _outer(len(numbers)):
-        spread.likely = numbers[outer], numbers[-1 - outer]
-    return spread
+    outer = _outer(len(numbers))
+    return Spread(numbers[0], median(numbers), numbers[-1], (numbers[outer], numbers[-1 - outer]))
 
 
 @cache
