@@ -6,12 +6,7 @@ from pathlib import Path
 
 from groupstorm.chaos.run import ChaosRun, Promises, run_chaos
 from groupstorm.chaos.service import ServiceCommand
-from groupstorm.cli.options import (
-    ScenarioArgument,
-    SeedOption,
-    broker_kind,
-    overrides,
-)
+from groupstorm.cli.options import ScenarioArgument, broker_kind, overrides
 from groupstorm.cli.printing import print_json, print_line, print_paragraph
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.report.progress import run_progress
@@ -32,7 +27,7 @@ def chaos(
     unordered: bool = False,
     notice_s: float = NOTICE_S,
     variant: str | None = None,
-    seed: SeedOption = None,
+    seed: int | None = None,
     settings: list[str] | None = None,
     out: Path | None = None,
     as_json: bool = False,

@@ -96,8 +96,8 @@ def as_command(name: str, function: Callable[..., None]) -> Any:
     alone = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
     alone.command(name, cls=_Command)(function)
     made: Any = typer.main.get_command(alone)
-    for described in (made, *made.params):
-        described.help = described.help and as_invoked(described.help)
+    for described in (made, *made.params):  # a [default: ...] is no tag of rich's markup, which Typer reads
+        described.help = described.help and re.sub(r"\[(?=[a-z])", r"\\[", as_invoked(described.help))
     return made
 
 

@@ -90,7 +90,7 @@ def _print_imported(done: Imported, out: Path) -> None:
             f"The {done.lacks} is not known, as the times print none: give the date of the first line with "
             "--date 2026-01-31, or of one log with --date NAME=2026-01-31."
         )
-    print_command("The story of it: ", "trace", str(out))
+    print_command("The story of it:", "trace", str(out))
 
 
 def _by_source(options: Sequence[str] | None, read: Callable[[str], _T]) -> dict[str, _T]:

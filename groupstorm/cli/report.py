@@ -48,7 +48,7 @@ def report(
 
     --markdown and --svg print to standard output without -o.
 
-    Example: groupstorm report runs/rolling-deploy-compare-0 -o rollout.html
+    Example: groupstorm report runs/rolling-deploy-compare-0-to-4 -o rollout.html
     """
     kind = _kind(out, as_markdown, as_svg)
     large = weight(find_sources(paths).traces)

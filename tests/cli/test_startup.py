@@ -135,6 +135,12 @@ def test_the_help_names_every_command_and_every_exit_code(tmp_path: Path) -> Non
     assert all(f" {code} " in helped for code in (0, 1, 2, 3, 130, 141, 143))
 
 
+def test_the_help_of_a_command_says_the_default_of_every_option(tmp_path: Path) -> None:
+    helped = groupstorm("run", "--help", cwd=tmp_path, COLUMNS="300").stdout
+    assert "Which variant. [default: the first]" in helped
+    assert "in processes of their own. [default: our own members over TCP]" in helped
+
+
 def test_the_help_names_every_kind_of_broker() -> None:
     """The text is written out there: to import it would be to import the broker."""
     (option,) = (option for option in load_command("run").params if "--on" in option.opts)

@@ -201,6 +201,10 @@ def test_a_slow_machine_is_told_from_a_group_that_is_too_small() -> None:
     [sentence] = contradictions({"x": settings(**slow, partitions=100, record_rate=94)})
     assert sentence.startswith("9,400 records a second arrive, and 10 members process at most 9,333: ")
     assert contradictions({"x": settings(**slow, partitions=50, record_rate=60)}) == []
+    [sentence] = contradictions({"x": settings(**slow, partitions=10, record_rate=400)})
+    assert sentence.startswith("the slowest member processes at most 333 records a second, and 400 may")
+    [sentence] = contradictions({"x": settings(**slow, partitions=10, record_rate=1200)})
+    assert "its owner processes at most 1,000: its lag grows, whoever owns it" in sentence
 
 
 def of_steps(*steps: dict[str, Any], **written: Any) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -48,7 +49,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def output(command: str, folder: Path) -> str:
-    printed = groupstorm(*command.split()[1:], cwd=folder, GROUPSTORM_COMMAND="groupstorm")
+    printed = groupstorm(*shlex.split(command)[1:], cwd=folder, GROUPSTORM_COMMAND="groupstorm")
     assert printed.returncode == 0, printed.stderr
     return printed.stdout.rstrip("\n")
 
@@ -74,7 +75,7 @@ def test_other_settings(folder: Path) -> None:
 
 @pytest.mark.slow
 def test_advice(folder: Path) -> None:
-    command = "groupstorm advise imported --goal unowned_max_seconds<25 --seeds 2 --out advised"
+    command = "groupstorm advise imported --goal 'unowned_max_seconds<25' --seeds 2 --out advised"
     shown = output(command, folder)
     changes, _, advice = shown[shown.index("Changes, medians") :].partition("\n\n")
     advice = advice[advice.index("Change session.timeout.ms") : advice.index("# librdkafka")]

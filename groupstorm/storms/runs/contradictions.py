@@ -172,12 +172,13 @@ def _of_load(settings: Settings, load: MemberLoad) -> Iterator[Contradiction]:
         on = counted(partitions, "task" if load.threads else "partition")
         sentence = f"{counted(members, load.name)}{several} on {on}: {idle:,} own nothing"
         yield Contradiction("idle members", sentence)
-    if load.per_member is not None and load.busiest >= load.per_member:
-        which = "each" if load.partitions[-1] >= load.per_member else "one"
+    most = 1 / load.quickest_s if load.quickest_s else None
+    if most is not None and load.busiest >= most:
+        which = "each" if load.partitions[-1] >= most else "one"
         yield Contradiction(
             "hot partition",
             f"{which} partition gets {rate(load.busiest)} records a second, and its owner processes at most "
-            f"{rate(load.per_member)}: its lag grows, whoever owns it{_keeps_up(load, ())}",
+            f"{rate(most)}: its lag grows, whoever owns it{_keeps_up(load, ())}",
         )
     else:
         yield from _overload(load)
