@@ -295,7 +295,7 @@ class GroupTables:
         if old_owner is None or old_owner != new_owner:
             paused_us = min(gap_us, max(0, (callback_us or 0) - (from_us - since_us)))
             paused_us += min(gap_us - paused_us, taking_us)
-        # the last round that was prepared before the gap was closed; one that was over before has no part in it
+        # the last round that was prepared before the gap was closed, unless it was over before the gap began
         round_ = self._round
         if round_ is not None and round_.stable_us is not None and round_.stable_us < since_us:
             round_ = None
