@@ -173,7 +173,8 @@ def zombies(history: History) -> Match | None:
     silent = [one for one in history.refusals if one.api == HEARTBEAT and one.error == TIMED_OUT]
     sentences += [one.sentence for one in silent[:_NAMED_MAX]]
     if both_s >= DUAL_MIN_S:
-        sentences.append(f"Two members worked on one partition for {seconds(both_s)} in all.")
+        most = "at most " if history.is_imported else ""  # no log says when a member stood still
+        sentences.append(f"Two members worked on one partition for {most}{seconds(both_s)} in all.")
     rows = [one.row for one in (*late, *counts)]
     unknown = _WHY_OUT if told and not history.rebalances else ""
     return Match(" ".join(sentences), unique(one.member for one in late), (), (), rows, unknown)
