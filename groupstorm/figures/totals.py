@@ -74,6 +74,11 @@ class Totals:
         unknown = self.sums.unknown.sentences
         return not self.sums.has_member_rows or DEATHS in unknown or TOPICS in unknown
 
+    @property
+    def generations_are_least(self) -> bool:
+        """Whether the trace may lack generations."""
+        return not {GENERATIONS, REBALANCES}.isdisjoint(self.sums.unknown.sentences)
+
     def figures(self) -> Figures:
         """Divide, round, and make the answer."""
         unknown = self.sums.unknown
@@ -83,7 +88,7 @@ class Totals:
             self.unknown_owners or self.unknown_absences,
             self.unowned_is_least,
             STABILITY in unknown.sentences or self.unknown_owners is not None,
-            GENERATIONS in unknown.sentences or REBALANCES in unknown.sentences,
+            self.generations_are_least,
             sum(to_us - from_us for from_us, to_us in self.without_members) / MICRO,
             LOG in unknown.sentences,
             self._at_end(),

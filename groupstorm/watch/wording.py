@@ -30,7 +30,12 @@ def heading(picture: Picture, span_us: int) -> str:
 
 def group_line(one: GroupPicture) -> str:
     figures = one.figures
-    parts = [counted(figures.generations, "generation"), _unowned(one), _rebalances(one)]
+    least = "at least " if one.are_least else ""
+    parts = [
+        f"{least}{counted(figures.generations, 'generation')}",
+        _unowned(one),
+        f"{least}{_rebalances(one)}",
+    ]
     if one.culprit:
         parts.append(_culprit(one))
     parts.append(_staleness(one))

@@ -53,6 +53,13 @@ def test_what_a_static_member_cost_is_unknown_and_says_why() -> None:
     )
 
 
+def test_a_group_that_was_described_now_and_then_may_have_had_more_rebalances() -> None:
+    missing = {"s": 0, "source": "world", "event": "evidence_missing", "cause": "rebalances"}
+    line = group_line(picture(missing | {"detail": "described"}, *GROUP, end_s=30))
+    assert line.startswith("g: at least 2 generations; ")
+    assert "; at least 2 rebalances: 1 left, 1 new-member; " in line
+
+
 def test_a_group_in_which_nothing_happened() -> None:
     line = group_line(picture(*GROUP, end_s=1_000))
     assert line == f"g: 0 generations; un-owned at least 0 s in all; 0 rebalances; {UNKNOWN_STALENESS}"
