@@ -15,7 +15,7 @@ from groupstorm.storms.runs.several import recommended, sentences
 from groupstorm.verdicts.measures import MEASURES, spread_of, with_range, within_spread
 from groupstorm.verdicts.recommendation import changes, changes_sentence, differ
 from groupstorm.visible import visible_markdown
-from groupstorm.wording import seconds
+from groupstorm.wording import counted, seconds
 
 
 def comparison_content(
@@ -59,11 +59,16 @@ def settings_grid(changed: Mapping[str, Sequence[Any]], names: tuple[str, str]) 
     rows = []
     for name, values in changed.items():
         if name == "steps":
-            cells = [f"{len(steps or ())} steps" for steps in values]
+            one, other = (steps or [] for steps in values)
+            cells = [_steps(one, other), _steps(other, one)]
         else:
             cells = [value if isinstance(value, str) else json.dumps(value) for value in values]
         rows.append(Row(name, cells))
     return Grid(("setting", *names), rows)
+
+
+def _steps(steps: Sequence[Any], others: Sequence[Any]) -> str:
+    return f"{counted(len(steps), 'step')}, {sum(step not in others for step in steps)} only here"
 
 
 def changed_figures(first: Sequence[Figures], second: Sequence[Figures]) -> dict[str, dict[str, Any]]:
