@@ -109,6 +109,19 @@ def test_a_slow_plan(tmp_path: Path) -> None:
     assert names(explained(trace_of(tmp_path, plan(4.9)))) == []
 
 
+def test_lists_of_members_do_not_say_that_one_is_back_under_another_name(tmp_path: Path) -> None:
+    rows = [
+        removed(100, "b", "b-1", "unknown"),
+        *round_of(100, 2, "unknown", "b-1"),
+        added(108, "c", "c-1"),
+        *round_of(108, 3, "unknown", "c-1"),
+    ]
+    found = explained(trace_of(tmp_path, [*FORMED, *rows, END_OF_FORMED]))
+    assert names(found) == ["gone-unsaid"]
+    told = found.findings[0].match.sentence
+    assert told == "By the lists of members that the logs have: b-1 went and c-1 came about 8.0 s later."
+
+
 def test_a_zombie_whose_commits_are_refused(tmp_path: Path) -> None:
     commit = {
         "event": "offsets_committed",
