@@ -122,7 +122,10 @@ def test_the_culprit_is_who_cost_most_and_then_who_began_most() -> None:
     one.begun.clear()
     one.unowned_us_by.clear()
     assert one.culprit == ""
-    one.begun.update({a: 2, b: 1, ("z", ""): 9})
+    one.begun.update({a: 1, b: 1})
+    assert "; 2 members began most, 1 each; " in group_line(one)
+    one.begun.update({a: 1, ("z", ""): 9})
     assert one.culprit == "a"
+    assert "; a began most, 2; " in group_line(one)
     one.unowned_us_by.update({b: 1, ("z", ""): 9})
     assert one.culprit == "b"
