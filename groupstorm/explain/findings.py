@@ -138,8 +138,7 @@ def find(history: History, patterns: Iterable[Pattern]) -> list[Finding]:
 
 @dataclass(slots=True)
 class Culprit:
-    """``member`` is "" if no row names one. ``patterns``: the names of those that explain the rebalances, but
-    for the ``unexplained`` ones."""
+    """``member`` is "" if no row names one. ``patterns``: those that explain all but ``unexplained`` ones."""
 
     cause: str
     member: str

@@ -59,16 +59,11 @@ def settings_grid(changed: Mapping[str, Sequence[Any]], names: tuple[str, str]) 
     rows = []
     for name, values in changed.items():
         if name == "steps":
-            one, other = (steps or [] for steps in values)
-            cells = [_steps(one, other), _steps(other, one)]
+            cells = [f"{counted(len(steps or ()), 'step')}, in its scenario.yaml" for steps in values]
         else:
             cells = [value if isinstance(value, str) else json.dumps(value) for value in values]
         rows.append(Row(name, cells))
     return Grid(("setting", *names), rows)
-
-
-def _steps(steps: Sequence[Any], others: Sequence[Any]) -> str:
-    return f"{counted(len(steps), 'step')}, {sum(step not in others for step in steps)} only here"
 
 
 def changed_figures(first: Sequence[Figures], second: Sequence[Figures]) -> dict[str, dict[str, Any]]:

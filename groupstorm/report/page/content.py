@@ -159,9 +159,7 @@ def answer_of(
     elif len(views) == 1:
         found.append(sentence_case(views[0].figures.answer))
     elif _differ_by_seed(views):
-        found.append(
-            "Only the seeds of these runs differ: none is better, their figures show what chance does."
-        )
+        found.append("Only the seeds of these runs differ: none is better, all of it is chance.")
         found += reasons_sentences({"all seeds": [view.explanation.reasons for view in views]})
     elif _are_groups_of_one_trace(views):
         found += [*_longest_unowned(views), *(f"{view.name}: {view.figures.answer}" for view in views)]
