@@ -26,6 +26,8 @@ from groupstorm.storms.runs.past_runs import pair, read_runs
 from groupstorm.verdicts.comparison import compare_sentences
 from groupstorm.verdicts.ranking import parse_ranking
 
+_BY_CHANCE = "Only the seed differs: neither run is better, their figures show what chance does."
+
 
 def diff(
     first: Path,
@@ -52,12 +54,14 @@ def diff(
         runs = (one[mine], other[theirs])
         figures = [[run.figures for run in each] for each in runs]
         reasons = {name: [run.reasons() for run in each] for name, each in zip(names, runs, strict=True)}
+        settings = changed_settings(*(each[0].scenario for each in runs))
+        answer = compare_sentences(dict(zip(names, figures, strict=True)), weights, reasons)
         pairs.append(
             {
                 "variants": [mine, theirs],
-                "settings": changed_settings(*(each[0].scenario for each in runs)),
+                "settings": settings,
                 "figures": changed_figures(*figures),
-                "answer": compare_sentences(dict(zip(names, figures, strict=True)), weights, reasons),
+                "answer": [_BY_CHANCE] if settings.keys() == {"seed"} else answer,
             }
         )
     if chosen_shape is Shape.JSON:

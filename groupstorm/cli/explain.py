@@ -325,7 +325,7 @@ def _culprits_grid(history: History, found: Sequence[Culprit]) -> Grid:
                 f"{len(one.rebalances):,}",
                 _lasted(one.rebalances, history),
                 seconds(one.unowned_us / _SECOND_US) if known else "unknown",
-                ", ".join(one.patterns) or "-",
+                ", ".join([*one.patterns, *(["-"] if one.unexplained else [])]),
             ),
         )
         for one in found[:_CULPRITS_MAX]

@@ -138,7 +138,9 @@ def _group(record: GroupSummary) -> str:
     rounds = record.rounds_known + record.rounds_unknown
     described = f"described {counted(record.descriptions, 'time')}"
     if not record.is_only_described:
-        parts = [counted(rounds, "round"), *([described] if record.descriptions else [])]
+        parts = [] if record.epochs and not record.longest_us else [counted(rounds, "round")]
+        parts += [counted(record.epochs, "epoch")] if record.epochs else []
+        parts += [described] if record.descriptions else []
     elif not record.has_members:
         parts = [described, "it had no members: does the cluster know this name?"]
     elif record.descriptions > 1:
@@ -152,7 +154,9 @@ def _group(record: GroupSummary) -> str:
     if record.longest_us:
         parts.append(f"the longest took {seconds(record.longest_us / 1e6)} until the assignment was there")
     if record.rounds_known:
-        parts.append(f"the owners are known in {record.rounds_known}, by the rows of the {record.view}")
+        part = " in a part of the time" if record.rounds_unknown else ""
+        known = part if record.epochs else f" in {record.rounds_known}"
+        parts.append(f"the owners are known{known}, by the rows of the {record.view}")
     return f"group {record.name}: {', '.join(parts)}"
 
 

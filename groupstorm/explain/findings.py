@@ -138,12 +138,13 @@ def find(history: History, patterns: Iterable[Pattern]) -> list[Finding]:
 
 @dataclass(slots=True)
 class Culprit:
-    """``member`` is "" if no row names one. ``patterns``: the names of those that explain the rebalances."""
+    """``member`` is "" if no row names one. ``patterns``: those that explain all but ``unexplained`` ones."""
 
     cause: str
     member: str
     rebalances: list[Rebalance] = field(default_factory=list)
     patterns: dict[str, None] = field(default_factory=dict)
+    unexplained: int = 0
 
     @property
     def is_known(self) -> bool:
@@ -173,4 +174,6 @@ def culprits(rebalances: Iterable[Rebalance], findings: Iterable[Finding]) -> li
         culprit.rebalances.append(one)
         if one.number in names:
             culprit.patterns[names[one.number]] = None
+        else:
+            culprit.unexplained += 1
     return sorted(found.values(), key=lambda one: (-one.unowned_us, -one.lasted_us, -len(one.rebalances)))

@@ -74,6 +74,12 @@ def _restoring(row: Row) -> str | None:
     return "restored-from-nothing" if row.get("cause") == "nothing" and row.get("lag") != 0 else None
 
 
+#: Words in which Java's client gives its coordinator a reason (KIP-800) -> the kind of incident.
+_TOLD: Final = {
+    "poll timeout has expired": "poll-timeout-told",
+    "cached metadata has changed": "metadata-changed-told",
+}
+
 #: Event -> the kind of incident that a row of it is, or None.
 _INCIDENTS: Final[Mapping[str, _Classify]] = {
     "rejoin_requested": _by(
@@ -89,7 +95,9 @@ _INCIDENTS: Final[Mapping[str, _Classify]] = {
             "config-behind": "config-behind",
         },
     ),
-    "client_reason": lambda row: "poll-timeout-told" if "poll timeout has expired" in row["detail"] else None,
+    "client_reason": lambda row: next(
+        (kind for words, kind in _TOLD.items() if words in row["detail"]), None
+    ),
     "join_answered": _by("error", {**_MOVED, **_REFUSED}),
     "sync_answered": _by("error", {**_MOVED, **_REFUSED}),
     "request_refused": _request_refused,

@@ -8,27 +8,28 @@ from groupstorm.wording import counted, dollars, seconds, size
 
 def answer(
     figures: Figures,
-    unknown_owners: str | None = None,
-    unknown_absences: str | None = None,
+    unknown_times: str | None = None,
     unowned_is_least: bool = False,
     unknown_moves: bool = False,
     generations_are_least: bool = False,
     without_members_s: float = 0,
     unknown_pauses: bool = False,
+    at_end: str = "",
 ) -> str:
     """The run in one sentence, made from its figures alone.
 
-    ``unknown_owners``: of an imported trace that does not say who owned what, the sentence that says so.
-    ``unknown_absences``: likewise, of a trace that does not say how long owners were away.
+    ``unknown_times``: of a trace that does not say who owned what, or how long owners were away, the sentence
+    that says so.
     ``unowned_is_least``: it knows of owners that were away only what their coordinator does, or not when
     processes died.
-    ``unknown_moves``: it does not say when the group had settled. ``generations_are_least``: it knows the
-    group at some times only. ``without_members_s``: so long it says that the group had no members.
-    ``unknown_pauses``: it does not say when members stood still, owning partitions.
+    ``unknown_moves``: it does not say when the group had settled, or who owned what.
+    ``generations_are_least``: it knows the group at some times only. ``without_members_s``: so long it says
+    that the group had no members. ``unknown_pauses``: it does not say when members stood still, owning
+    partitions. ``at_end``: what is not over when it ends; the verdicts on a run say that, too.
     """
     if figures.delivery_counts is not None:
         return _shared(figures)
-    unowned = unknown_owners or unknown_absences or _unowned(figures, unowned_is_least)
+    unowned = unknown_times or _unowned(figures, unowned_is_least)
     generations = counted(figures.generations, "generation")
     parts = [f"at least {generations}" if generations_are_least else generations, unowned]
     if without_members_s:
@@ -39,10 +40,11 @@ def answer(
     if figures.dual_owner_seconds:
         both = f"{'at most ' if unknown_pauses else ''}{seconds(figures.dual_owner_seconds)}"
         parts.append(f"two members worked on one partition for {both} in all")
-    moved = "" if unknown_owners or unknown_moves else _moved(figures)
-    parts += [part for part in (moved, _records(figures), _overload(figures)) if part]
-    parts += _tasks(figures)
     verdicts = figures.invariants or {}
+    moved = "" if unknown_moves else _moved(figures)
+    at_end = "" if verdicts else at_end
+    parts += [part for part in (moved, _records(figures), at_end, _overload(figures)) if part]
+    parts += _tasks(figures)
     broken = [name for name, verdict in verdicts.items() if verdict != HELD]
     if (restless := finding(verdicts)) is not None:
         parts.append(f"this configuration {verdict_on(restless)} ({restless})")

@@ -15,6 +15,7 @@ WORDS: Mapping[Reason, str] = {
     Reason.SESSION: "silent members whose session has to expire (session.timeout.ms)",
     Reason.BROKER_SESSION: "silent members whose session has to expire (group.consumer.session.timeout.ms)",
     Reason.RESTART: "processes on their way back",
+    Reason.EMPTY: "a group without members",
     Reason.METADATA: "members that have not refreshed their metadata yet (metadata.max.age.ms)",
     Reason.STATIC_LEADER: "a static leader that is back and does not assign until the next round (KIP-814)",
     Reason.SLOW: "join phases that wait for a slow member",

@@ -27,6 +27,7 @@ from groupstorm.history.unknown import (
     STABILITY,
     TOPICS,
 )
+from groupstorm.wording import counted
 
 #: Microseconds in a second.
 MICRO = 1_000_000
@@ -40,7 +41,8 @@ class Totals:
     ``gaps``, ``lag_*`` and ``ages_us``: None if the trace does not know them. ``lag_peak_nano`` is in
     billionths of a record, ``lag_growth`` in records per 1,000 seconds, negative if the lag shrinks;
     ``ages_us`` has the largest age of each partition's oldest unprocessed record. ``without_members``: when
-    the group had no members, as far as an imported trace says so.
+    the group had no members, as far as an imported trace says so. ``unowned_at_end``: partitions
+    that had no owner then.
     """
 
     sums: GroupSums
@@ -54,6 +56,7 @@ class Totals:
     tasks: TaskTotals = NO_TASKS
     shares: ShareTotals = NO_SHARES
     without_members: Sequence[tuple[int, int]] = ()
+    unowned_at_end: int = 0
 
     @property
     def unknown_owners(self) -> str | None:
@@ -71,21 +74,33 @@ class Totals:
         unknown = self.sums.unknown.sentences
         return not self.sums.has_member_rows or DEATHS in unknown or TOPICS in unknown
 
+    @property
+    def generations_are_least(self) -> bool:
+        """Whether the trace may lack generations."""
+        return not {GENERATIONS, REBALANCES}.isdisjoint(self.sums.unknown.sentences)
+
     def figures(self) -> Figures:
         """Divide, round, and make the answer."""
         unknown = self.sums.unknown
         figures = replace(self._divided(), **(unknown.nothing() | self._of_shares()))
         sentence = answer(
             figures,
-            self.unknown_owners,
-            self.unknown_absences,
+            self.unknown_owners or self.unknown_absences,
             self.unowned_is_least,
-            STABILITY in unknown.sentences,
-            GENERATIONS in unknown.sentences or REBALANCES in unknown.sentences,
+            STABILITY in unknown.sentences or self.unknown_owners is not None,
+            self.generations_are_least,
             sum(to_us - from_us for from_us, to_us in self.without_members) / MICRO,
             LOG in unknown.sentences,
+            self._at_end(),
         )
         return replace(figures, answer=sentence)
+
+    def _at_end(self) -> str:
+        """What is not over when the trace ends."""
+        unowned = 0 if self.unknown_owners else self.unowned_at_end
+        parts = [f"{counted(unowned, 'partition')} had no owner"] if unowned else []
+        parts += ["a rebalance was under way"] if self.sums.settling.is_in_round else []
+        return f"at the end {' and '.join(parts)}" if parts else ""
 
     def _divided(self) -> Figures:
         """All figures, as if the trace held every fact and each partition had one owner."""
@@ -209,6 +224,7 @@ def totals_of(sums: GroupSums, first_us: int | None, end_us: int) -> Totals:
     ownership = sums.ownership
     lag = ownership.lag if sums.has_member_rows else None
     growth = None if lag is None else lag.growth(end_us)
+    unowned_at_end = ownership.unowned_count or 0
     ownership.finish(end_us)
     gaps = ownership.unowned()
     peak = recovery = ages = None
@@ -232,6 +248,7 @@ def totals_of(sums: GroupSums, first_us: int | None, end_us: int) -> Totals:
         sums.tasks.totals(end_us, sums.first_change_us),
         shares,
         sums.existence.without_members(end_us),
+        unowned_at_end,
     )
 
 

@@ -29,6 +29,7 @@ class Reason(StrEnum):
     SESSION = "session"
     BROKER_SESSION = "broker's session"
     RESTART = "restart"
+    EMPTY = "empty"
     METADATA = "metadata"
     STATIC_LEADER = "static leader"
     SLOW = "slow"
@@ -277,7 +278,9 @@ class GapReasons:
             if like != self._like:  # the partitions that a member takes at once mostly waited for the same
                 self._like, self._parts = like, [*self._divided(from_us, to_us, ending, came_back)]
             parts = self._parts
-        for reason, who, lasted_us in parts:
+        for waited_for, who, lasted_us in parts:
+            # an empty group that somebody joins has waited for that
+            reason = Reason.RESTART if waited_for is Reason.EMPTY and gap.new_owner else waited_for
             shares[reason] = shares.get(reason, 0) + lasted_us
             names[reason] = who
         for reason, lasted_us in shares.items():
@@ -332,7 +335,7 @@ def _handed_over(
         fetches = Reason.NEXT_HEARTBEAT
     for reason, lasted_us in (
         (waits, released_us - from_us),
-        (Reason.START if ending == _FIRST else Reason.RESTART, empty_us),
+        (Reason.START if ending == _FIRST else Reason.EMPTY, empty_us),
         (fetches, granted_us - released_us - empty_us),
         (Reason.NEXT_POLL, to_us - granted_us),
     ):
@@ -367,7 +370,7 @@ def _reason(phase: _Phase, ending: str, came_back: bool, had_round: bool, is_las
 def _reason_at_rest(state: str, ending: str, came_back: bool) -> Reason:
     """Return the reason while no round was under way: the partition waited for one, or for its owner."""
     if state == GroupState.EMPTY and ending != _FIRST:
-        return Reason.RESTART
+        return Reason.EMPTY
     waited_for = {
         _FIRST: Reason.START,
         _NEW: Reason.METADATA,

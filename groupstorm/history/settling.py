@@ -179,6 +179,11 @@ class Settling:
 
     # -- settled points --------------------------------------------------------------------------
 
+    @property
+    def is_in_round(self) -> bool:
+        """Whether a round of a classic group is open."""
+        return self._state in (GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE)
+
     def instant_over(self, owns: Callable[[str, tuple[str, ...]], bool]) -> SettledPoint | None:
         """All rows of one instant were added: the settled point, if the group has settled with them.
 

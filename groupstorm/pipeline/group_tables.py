@@ -295,8 +295,10 @@ class GroupTables:
         if old_owner is None or old_owner != new_owner:
             paused_us = min(gap_us, max(0, (callback_us or 0) - (from_us - since_us)))
             paused_us += min(gap_us - paused_us, taking_us)
-        # the last round that was prepared before the gap was closed
+        # the last round that was prepared before the gap was closed, unless it was over before the gap began
         round_ = self._round
+        if round_ is not None and round_.stable_us is not None and round_.stable_us < since_us:
+            round_ = None
         prepared_us, rebalance_cause = (None, None) if round_ is None else (round_.prepared_us, round_.cause)
         handover = Handover(
             partition, from_us, now_us, gap_us, paused_us, old_owner, new_owner, old, new,

@@ -15,7 +15,7 @@ from groupstorm.storms.runs.several import recommended, sentences
 from groupstorm.verdicts.measures import MEASURES, spread_of, with_range, within_spread
 from groupstorm.verdicts.recommendation import changes, changes_sentence, differ
 from groupstorm.visible import visible_markdown
-from groupstorm.wording import seconds
+from groupstorm.wording import counted, seconds
 
 
 def comparison_content(
@@ -59,7 +59,7 @@ def settings_grid(changed: Mapping[str, Sequence[Any]], names: tuple[str, str]) 
     rows = []
     for name, values in changed.items():
         if name == "steps":
-            cells = [f"{len(steps or ())} steps" for steps in values]
+            cells = [f"{counted(len(steps or ()), 'step')}, in its scenario.yaml" for steps in values]
         else:
             cells = [value if isinstance(value, str) else json.dumps(value) for value in values]
         rows.append(Row(name, cells))

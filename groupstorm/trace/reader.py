@@ -8,8 +8,9 @@ is refused, and so is a row that does not fit the schema, by its file and line.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
-from itertools import islice, starmap
+from itertools import islice, pairwise, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,6 +27,8 @@ Row = Mapping[str, Any]
 
 SUFFIXES = (".jsonl", ".parquet")
 _COLUMNS = frozenset(ALL_COLUMN_NAMES)
+#: The names of the files of `serve --trace`.
+_NUMBERED = re.compile(r"trace-(\d+)")
 #: Rows of Parquet that are read together: the memory of twice as many goes back to the system in between, and
 #: half as many have too few of each event.
 _ROWS_PER_BATCH = 32_768
@@ -56,6 +59,13 @@ def trace_files(path: Path) -> list[Path]:
     )
     if not files:
         raise InputError(f"{path}: no trace in it (trace*.jsonl or trace*.parquet)")
+    for before, after in pairwise(files):
+        first, second = _NUMBERED.fullmatch(before.stem), _NUMBERED.fullmatch(after.stem)
+        if first and second and int(second[1]) > int(first[1]) + 1:
+            raise InputError(
+                f"{path}: the rows between {before.name} and {after.name} are missing, and what follows from "
+                "the rest would be wrong: add the files in between, or read those before or after them alone"
+            )
     return files
 
 

@@ -33,7 +33,7 @@ class GroupPicture:
 
     ``begun``: rebalances by what began them and who. ``unowned_us_by``: what they cost. ``at_least``: times
     without an owner are lower bounds, since the rows of the coordinator alone say who owned what. ``why``:
-    why times without an owner are not known, "" if they are.
+    why times without an owner are not known, "" if they are. ``are_least``: the trace may lack rebalances.
     """
 
     group: str
@@ -43,6 +43,7 @@ class GroupPicture:
     at_least: bool
     why: str
     now: Now
+    are_least: bool = False
 
     @property
     def culprit(self) -> str:
@@ -95,4 +96,5 @@ class WatchedGroup:
                 begun[key] += 1
                 costs[key] += one.unowned_us
         why = totals.unknown_owners or totals.unknown_absences or ""
-        return GroupPicture(self._name, totals.figures(), begun, costs, totals.unowned_is_least, why, now)
+        at_least, are_least = totals.unowned_is_least, totals.generations_are_least
+        return GroupPicture(self._name, totals.figures(), begun, costs, at_least, why, now, are_least)

@@ -62,6 +62,9 @@ class FolderSource:
             )
         if any(folder.glob("trace*.parquet")):
             raise InputError(f"{folder}: holds a trace as Parquet: watch reads JSON lines (--format jsonl)")
+        below = min([*folder.glob("*/trace*.jsonl"), *folder.glob("*/*/trace*.jsonl")], default=None)
+        if below is not None and not any(folder.glob("trace*.jsonl")):
+            raise InputError(f"{folder}: no trace in it, but below: watch reads one, as {below.parent}")
         self._folder = folder.resolve()
 
     @property

@@ -30,7 +30,12 @@ def heading(picture: Picture, span_us: int) -> str:
 
 def group_line(one: GroupPicture) -> str:
     figures = one.figures
-    parts = [counted(figures.generations, "generation"), _unowned(one), _rebalances(one)]
+    least = "at least " if one.are_least else ""
+    parts = [
+        f"{least}{counted(figures.generations, 'generation')}",
+        _unowned(one),
+        f"{least}{_rebalances(one)}",
+    ]
     if one.culprit:
         parts.append(_culprit(one))
     parts.append(_staleness(one))
@@ -78,6 +83,9 @@ def _culprit(one: GroupPicture) -> str:
     if unowned_us:
         at_least = "at least " if one.at_least else ""
         return f"those of {one.culprit} cost most, {at_least}{seconds(unowned_us / MICROSECONDS)} un-owned"
+    as_many = sum(one.cost_of(member)[1] == count for member in {member for _, member in one.begun if member})
+    if as_many > 1:
+        return f"{as_many:,} members began most, {count:,} each"
     return f"{one.culprit} began most, {count:,}"
 
 

@@ -27,6 +27,8 @@ _NOT_REPEATED: Final[Mapping[str, str]] = {
 #: From whose rows ownership follows in an imported trace whose members have no logs of their own.
 COORDINATOR_VIEW: Final = "coordinator"
 _PLACE = re.compile(r"member-(\d+)")
+#: What a rollout puts behind the names of its pods.
+_REVISION = re.compile(r"-v\d+$")
 #: The steps that repeat a process's end and its pauses, with the words for a comment.
 _WORDS: Final[Mapping[str, str]] = {
     "start": "starts",
@@ -80,11 +82,12 @@ def draft_of(reading: Reading, name: str, given: Mapping[str, Any]) -> Draft:
         problems.append("no row names a member: the log of the broker, or of the members, does")
     settings |= _size(reading, names, given)
     _name_members(reading, settings, names)
+    waves = [wave for wave in waves if _order(wave, names) == _order(waves[0], names) != ""]
     if waves:
         settings["max_unavailable"] = inferred(
             waves[0].unavailable, "so many processes were away at once while all were replaced"
         )
-        if waves[0].names != names:
+        if _order(waves[0], names) == "reverse":
             settings["order"] = inferred("reverse", "the order in which processes were replaced")
     ended_ms = lead_ms + reading.ended_us // 1000
     settings["least_duration_ms"] = observed(ended_ms, "the last row of the trace")
@@ -147,18 +150,32 @@ def _unowned_unknown(reading: Reading, lives: Lives) -> str:
 
 
 def _names(lives: Lives, waves: Sequence[Wave], reading: Reading) -> tuple[str, ...]:
-    """The members by their places: in the order of the first deployment, else by name."""
-    names = sorted({stint.name for stint in lives.stints})
+    """The members by their places: in the order of the first deployment, else by place or name."""
+    names = sorted({stint.name for stint in lives.stints}, key=lambda name: (_place(reading, name), name))
     if not waves or _has_places(reading):
         return tuple(names)
     return (*waves[0].names, *(name for name in names if name not in waves[0].names))
 
 
+def _order(wave: Wave, names: Sequence[str]) -> str:
+    """The order in which the wave replaces ``names``; "" if no rolling-restart has it."""
+    in_order = tuple(name for name in names if name in wave.names)
+    return {in_order[::-1]: "reverse", in_order: "ordinal"}.get(wave.names, "")
+
+
+def _place(reading: Reading, name: str) -> int:
+    """The place that a storm's scenario gives to the process of this name; -1 if it names no such process."""
+    name = _REVISION.sub("", name)
+    rules = reading.scenario.get("member_settings") or ()
+    named = [place for rule in rules if rule.get("name") == name for place in rule["members"]]
+    match = _PLACE.fullmatch(name)
+    return int(named[0] if named else match[1] if match and reading.is_storm else -1)
+
+
 def _has_places(reading: Reading) -> bool:
     """Whether the scenario of a storm says something about members by their places."""
-    return (
-        bool(reading.scenario.get("member_settings")) or len(reading.scenario.get("client_profile", ())) > 1
-    )
+    by_place = any(reading.scenario.get(name) for name in ("member_settings", "machines", "racks"))
+    return by_place or len(reading.scenario.get("client_profile", ())) > 1
 
 
 def _size(reading: Reading, names: Sequence[str], given: Mapping[str, Any]) -> dict[str, Known]:
@@ -213,15 +230,15 @@ def _rules_of_storm(
     """The settings that the scenario of a storm gives to members by their places."""
     if not _has_places(reading):
         return
-    places = {name: int(match[1]) for name in names if (match := _PLACE.match(name)) is not None}
+    places = {name: _place(reading, name) for name in names}
     profiles = list(reading.scenario.get("client_profile", ()))
     for number, profile in enumerate(profiles if len(profiles) > 1 else ()):
-        members = [i for i, name in enumerate(names) if places.get(name, 0) % len(profiles) == number]
+        members = [i for i, name in enumerate(names) if places[name] % len(profiles) == number]
         yield {"members": members, "settings": {"client_profile": [profile]}}
     if len(profiles) > 1:
         settings["client_profile"] = observed(profiles[:1], "row 0, scenario_started")
     for rule in reading.scenario.get("member_settings") or ():
-        members = [i for i, name in enumerate(names) if places.get(name) in rule["members"]]
+        members = [i for i, name in enumerate(names) if places[name] in rule["members"]]
         if members and rule.get("settings"):
             yield {"members": members, "settings": rule["settings"]}
 

@@ -89,6 +89,23 @@ def test_comparisons_are_compared_by_variant(folder: Path) -> None:
     assert "No figure differs." in groupstorm("diff", "a", "a", cwd=folder).stdout
 
 
+@pytest.mark.slow
+def test_a_seed_is_no_better_than_another_one(folder: Path) -> None:
+    printed = groupstorm("diff", "seeds/seed-0", "seeds/seed-1", cwd=folder).stdout
+    assert "Only the seed differs: neither run is better" in printed
+    assert "Best" not in printed
+
+
+def test_steps_that_differ_may_be_as_many(tmp_path: Path) -> None:
+    start, crash = {"at_ms": 0, "do": "start"}, {"at_ms": 9_000, "do": "crash", "members": [0]}
+    for name, steps in (("a", [start, crash]), ("b", [start, crash | {"at_ms": 8_000}])):
+        written = {"name": name, "settings": {"members": 2, "partitions": 2}, "steps": steps}
+        (tmp_path / f"{name}.yaml").write_text(json.dumps(written))
+        assert groupstorm("run", f"{name}.yaml", "--out", name, cwd=tmp_path).returncode == 0
+    printed = groupstorm("diff", "a", "b", cwd=tmp_path).stdout
+    assert "steps    2 steps, in its scenario.yaml  2 steps, in its scenario.yaml" in printed
+
+
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:
     groupstorm("run", "cold-start", "--set", "members=4", "--out", "a", *SMALL, cwd=tmp_path)
     assert "nowhere: not the folder of a run" in refused(groupstorm("diff", "a", "nowhere", cwd=tmp_path))

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.command import COMMAND, environment_of_command, groupstorm, refused
+from tests.imports.test_ends_of_members import MODERN_CLIENT, MODERN_SERVER
 from tests.imports.test_several_logs import BROKER, FOLLOWER, LEADER, client_log
 from tests.processes import run_process
 
@@ -45,6 +46,14 @@ def test_a_broker_alone_gives_no_ownership(folder: Path) -> None:
     assert analyzed.returncode == 0, analyzed.stderr
     assert "unowned" not in analyzed.stdout
     assert "add the log of the group's leader" in " ".join(analyzed.stdout.split())
+
+
+def test_a_consumer_group_has_epochs(tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_text(MODERN_SERVER, "utf-8")
+    (tmp_path / "a.log").write_text(MODERN_CLIENT, "utf-8")
+    imported = groupstorm("import", "server.log", "a.log", "--out", "out", cwd=tmp_path)
+    known = "group g: 2 epochs, the owners are known, by the rows of the members"
+    assert known in " ".join(imported.stdout.split())
 
 
 @pytest.mark.slow

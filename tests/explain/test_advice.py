@@ -8,11 +8,13 @@ from typing import Any
 
 import pytest
 
+from groupstorm.trace.reader import read_rows
 from tests.explain.explaining import (
     END_OF_FORMED,
     FORMED,
     added,
     explained,
+    names,
     removed,
     round_of,
     scenario_storm,
@@ -113,6 +115,22 @@ def test_advice_is_for_this_group(
     found = explained(storm(tmp_path / "x", preset, variant, settings))
     [own] = [one for one in found.findings if one.pattern.name == pattern]
     assert own.pattern.advice == (advice or "Lower group.consumer.heartbeat.interval.ms.")
+
+
+def test_what_may_be_the_smaller_part_of_the_time_is_no_pattern(tmp_path: Path) -> None:
+    """Nobody knows when a member died: its partitions may have waited for its session for longer."""
+    run = storm(tmp_path / "x", "cold-start", "consumer", {"members": 10, "partitions": 20})
+    missing = {
+        "source": "world",
+        "event": "evidence_missing",
+        "group": "storm",
+        "cause": "deaths",
+        "detail": "x",
+    }
+    rows = [row | {"s": row["time_us"] / 1e6, "seq": row["seq"] + 1} for row in map(dict, read_rows(run))]
+    found = explained(trace_of(tmp_path, [missing | {"s": 0}, *rows]))
+    assert found.history.unowned_is_least
+    assert "waits-for-heartbeat" not in names(found)
 
 
 POISON = """

@@ -253,6 +253,23 @@ def test_no_committed_offset(tmp_path: Path) -> None:
     assert sentence(one, "no-committed-offset") == "1 partition had no committed offset: t-0 (began at 0)."
 
 
+def test_the_reason_that_a_leader_gave_its_coordinator_is_read(tmp_path: Path) -> None:
+    """Java's clients since 3.2 do (KIP-800); the broker's log has it."""
+    why = "client reason: cached metadata has changed from (version4: {t=6}) to (version5: {t=12})"
+    line = (
+        "[2026-03-04 10:{}:00,000] INFO [GroupCoordinator 2]: Preparing to rebalance group g in state "
+        "PreparingRebalance with old generation {} (__consumer_offsets-9) (reason: Leader c-1-{} re-joining "
+        "group during Stable; {}) (kafka.coordinator.group.GroupCoordinator)\n"
+    )
+    member_id = "3333cccc-0000-4000-8000-000000000003"
+    one = answer(tmp_path, line.format(10, 3, member_id, why), "server.log")
+    assert names(one) == ["topics-changed"]
+    assert sentence(one, "topics-changed") == "The topics' metadata changed, and 1 rebalance followed."
+    no_reason = line.format(10, 3, member_id, "client reason: not provided")
+    (tmp_path / "other").mkdir()
+    assert names(answer(tmp_path / "other", no_reason, "server.log")) == ["leader-rejoined"]
+
+
 def test_aiokafka_that_was_out_of_its_group(tmp_path: Path) -> None:
     error = "[Error 25] UnknownMemberIdError: hccm-sources"
     log = (

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from groupstorm.cli.explain import print_explanation
 from groupstorm.explain.advice import advice_for
 from tests.explain.explaining import (
     END_OF_FORMED,
@@ -107,6 +108,30 @@ def test_a_slow_plan(tmp_path: Path) -> None:
 
     assert names(explained(trace_of(tmp_path, plan(5)))) == ["slow-assignor"]
     assert names(explained(trace_of(tmp_path, plan(4.9)))) == []
+
+
+def test_lists_of_members_do_not_say_that_one_is_back_under_another_name(tmp_path: Path) -> None:
+    rows = [
+        removed(100, "b", "b-1", "unknown"),
+        *round_of(100, 2, "unknown", "b-1"),
+        added(108, "c", "c-1"),
+        *round_of(108, 3, "unknown", "c-1"),
+    ]
+    found = explained(trace_of(tmp_path, [*FORMED, *rows, END_OF_FORMED]))
+    assert names(found) == ["gone-unsaid"]
+    told = found.findings[0].match.sentence
+    assert told == "By the lists of members that the logs have: b-1 went and c-1 came about 8.0 s later."
+
+
+def test_a_row_of_rebalances_says_that_no_pattern_explains_some(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The plan of the first one took 6 s, that of the second 10 ms."""
+    slow = [*round_of(100, 2, "member-updated", "a-1")]
+    slow[-1]["s"] += 6
+    rows = [*FORMED, *slow, *round_of(900, 3, "member-updated", "a-1"), END_OF_FORMED]
+    print_explanation(explained(trace_of(tmp_path, rows)), {}, False)
+    assert " member-updated 2 8.0 s unknown slow-assignor, - " in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_zombie_whose_commits_are_refused(tmp_path: Path) -> None:

@@ -229,3 +229,16 @@ def test_two_members_that_work_on_a_partition_for_a_second_are_named(
     ]
     trace = [RECORDS, *(started | {"member": name} for name in "ab"), *FORMED, *rows, END_OF_FORMED]
     assert ("zombie" in names(explained(trace_of(tmp_path, trace)))) == is_found
+
+
+def test_no_log_says_when_a_zombie_stood_still(tmp_path: Path) -> None:
+    imported = {"s": 0, "source": "world", "event": "group_imported", "cause": "members", "detail": "{}"}
+    started = {"s": 0, "source": "member", "event": "member_started", "topics": ["t"]}
+    rows = [
+        holds("a", 10, "partitions_assigned"),
+        holds("b", 20, "partitions_assigned"),
+        holds("a", 21, "partitions_lost", cause="poll-timeout"),
+    ]
+    trace = [imported, *(started | {"member": name} for name in "ab"), *FORMED, *rows, END_OF_FORMED]
+    told = [one.match.sentence for one in explained(trace_of(tmp_path, trace)).findings]
+    assert "Two members worked on one partition for at most 1.0 s in all." in told

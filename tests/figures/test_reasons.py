@@ -438,7 +438,9 @@ def test_an_open_gap_lasts_until_the_trace_ends_whatever_its_group_does_last() -
     figures.add(2_000_000, Source.MEMBER, revoked("a", "close", "p0"))
     assert figures.figures(9_000_000).unowned_partition_seconds == 7
     found = gaps.reasons()
-    assert in_seconds(found) == {Reason.RESTART: 7}
+    assert in_seconds(found) == {Reason.EMPTY: 7}
+    [share, _] = reasons_sentences({"x": [found]})
+    assert share == "Where un-owned time went: under x 100 % to a group without members."
     assert found.longest is not None
     assert "nobody took it until the end" in gap_sentence(found.longest)
 

@@ -39,6 +39,26 @@ def test_gaps_count_from_the_first_complete_assignment() -> None:
     assert figures.lag_peak is None
 
 
+def test_the_answer_says_what_was_not_over_at_the_end() -> None:
+    trace = Trace()
+    trace.scenario("t-0", "t-1")
+    trace.take(5, "a", 1, "t-0")
+    trace.take(8, "b", 1, "t-1")
+    trace.crash(20, "b", 1, "t-1")
+    over = "1 partition had no owner"
+    trace.end(30)
+    assert trace.figures().answer.endswith(f"; at the end {over}.")
+    trace.rows.pop()
+    trace.state_to(25, "PreparingRebalance", 1)
+    trace.end(30)
+    assert trace.figures().answer.endswith(f"; at the end {over} and a rebalance was under way.")
+    trace.rows.pop()
+    trace.state_to(26, "Stable", 2)
+    trace.take(27, "a", 2, "t-1")
+    trace.end(30)
+    assert "at the end" not in trace.figures().answer
+
+
 def test_in_a_scenario_gaps_count_from_the_first_start_of_a_member() -> None:
     """a starts at 2 s, b at 4 s. t-0 waits 3 s, t-1 6 s; t-2, which is created meanwhile, 4 s."""
     trace = Trace()

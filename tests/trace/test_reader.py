@@ -65,6 +65,16 @@ def test_what_is_no_trace_is_refused_with_its_line(tmp_path: Path, content: byte
     assert "\n" not in str(caught.value)
 
 
+def test_a_file_that_is_lost_in_the_middle_is_missed(tmp_path: Path) -> None:
+    for number, row in ((4, ROW), (5, NEXT), (7, NEXT | {"seq": 9})):
+        (tmp_path / f"trace-{number:06}.jsonl").write_bytes(lines(row))
+    expected = "the rows between trace-000005.jsonl and trace-000007.jsonl are missing"
+    with pytest.raises(InputError, match=expected):
+        list(read_rows(tmp_path))
+    (tmp_path / "trace-000006.jsonl").write_bytes(lines(NEXT | {"seq": 8}))
+    assert len(list(read_rows(tmp_path))) == 4
+
+
 def test_unknown_columns_and_events_are_ignored_in_lines(tmp_path: Path) -> None:
     file = tmp_path / "trace.jsonl"
     unknown = NEXT | {"event": "lunch"}

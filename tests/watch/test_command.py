@@ -173,6 +173,7 @@ def test_a_line_that_is_no_row_ends_the_watch_with_its_place(tmp_path: Path) -> 
     ("options", "message"),
     [
         (["nowhere"], "nowhere: no such folder"),
+        (["runs"], "runs: no trace in it, but below: watch reads one, as runs/eager/seed-0"),
         ([".", "--window", "0s"], "--window 0s: expected more than 0"),
         ([".", "--every", "soon"], "--every: 'soon' is no duration"),
         ([".", "--alert", "generations"], "--alert 'generations': expected FIGURE>NUMBER per TIME"),
@@ -188,4 +189,6 @@ def test_a_line_that_is_no_row_ends_the_watch_with_its_place(tmp_path: Path) -> 
 def test_options_that_cannot_be_understood_are_refused(
     options: list[str], message: str, tmp_path: Path
 ) -> None:
+    (tmp_path / "runs" / "eager" / "seed-0").mkdir(parents=True)
+    (tmp_path / "runs" / "eager" / "seed-0" / "trace.jsonl").touch()
     assert message in refused(groupstorm("watch", *options, "--once", cwd=tmp_path))

@@ -53,6 +53,13 @@ def test_what_a_static_member_cost_is_unknown_and_says_why() -> None:
     )
 
 
+def test_a_group_that_was_described_now_and_then_may_have_had_more_rebalances() -> None:
+    missing = {"s": 0, "source": "world", "event": "evidence_missing", "cause": "rebalances"}
+    line = group_line(picture(missing | {"detail": "described"}, *GROUP, end_s=30))
+    assert line.startswith("g: at least 2 generations; ")
+    assert "; at least 2 rebalances: 1 left, 1 new-member; " in line
+
+
 def test_a_group_in_which_nothing_happened() -> None:
     line = group_line(picture(*GROUP, end_s=1_000))
     assert line == f"g: 0 generations; un-owned at least 0 s in all; 0 rebalances; {UNKNOWN_STALENESS}"
@@ -115,7 +122,10 @@ def test_the_culprit_is_who_cost_most_and_then_who_began_most() -> None:
     one.begun.clear()
     one.unowned_us_by.clear()
     assert one.culprit == ""
-    one.begun.update({a: 2, b: 1, ("z", ""): 9})
+    one.begun.update({a: 1, b: 1})
+    assert "; 2 members began most, 1 each; " in group_line(one)
+    one.begun.update({a: 1, ("z", ""): 9})
     assert one.culprit == "a"
+    assert "; a began most, 2; " in group_line(one)
     one.unowned_us_by.update({b: 1, ("z", ""): 9})
     assert one.culprit == "b"

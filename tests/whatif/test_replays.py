@@ -11,6 +11,7 @@ import pytest
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.problems import InputError
+from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load, parse
 from groupstorm.trace.reader import read_rows
 from groupstorm.whatif.agreement import Agreement, replay
@@ -78,6 +79,34 @@ def test_a_deployment_is_one_step_with_the_durations_that_were_observed(tmp_path
     assert [round(ms, -2) for ms in step["start_ms"]] == [7_000] * 4
     assert [round(ms, -2) for ms in step["ready_ms"]] == [6_500] * 4
     assert steps(draft, "stop") == []
+
+
+LATER = """
+name: later
+settings:
+  members: 3
+  partitions: 6
+  start_ms: {exactly: 7s}
+  ready_ms: {exactly: 10s}
+  member_settings:
+    - {members: [0], name: z-first}
+    - {members: [1], name: a-slow, settings: {process_ms: 40, session.timeout.ms: 12s}}
+steps:
+  - {at_ms: 0, do: start}
+  - {at_ms: 60s, do: rolling-restart}
+  - {at_ms: 5m, do: add, count: 1}
+"""
+
+
+def test_members_keep_the_places_and_settings_that_their_names_have(tmp_path: Path) -> None:
+    """Names sort otherwise, and one comes after the deployment: neither reverses its order."""
+    run(parse(LATER, "yaml", "x").resolve(None, 1, {}), tmp_path / "run")
+    _, draft = drafted(tmp_path / "run")
+    assert draft.names == ("z-first", "a-slow", "member-2", "member-3")
+    assert "order" not in draft.settings
+    assert has_rollout(draft)
+    [*_, last] = draft.settings["member_settings"].value
+    assert last == {"members": [1], "settings": {"process_ms": 40, "session.timeout.ms": "12s"}}
 
 
 def test_a_slow_batch_is_found_in_logs(tmp_path: Path) -> None:

@@ -135,19 +135,19 @@ def _spans(times_us: Iterable[int], apart_us: int) -> list[tuple[int, int]]:
 
 def metadata_changed(history: History) -> Match | None:
     """A member joined again because the metadata of its topics had changed: partitions or topics were
-    created or deleted, or a topic matched its pattern. Seen as metadata-changed, or as a rebalance of
-    new partitions."""
-    found = [*history.of_kind("metadata-changed", "topics-changed")]
+    created or deleted, or a topic matched its pattern. Seen as metadata-changed, as the reason that it gave
+    the coordinator, or as a rebalance of new partitions."""
+    found = [*history.of_kind("metadata-changed", "metadata-changed-told", "topics-changed")]
+    asked = [one for one in found if one.row["event"] in ("rejoin_requested", "client_reason")]
     rebalances = [
         one
         for one in history.rebalances
-        if one.new_partitions
-        or any(two.row["event"] == "rejoin_requested" and begins_after(one, two.time_us) for two in found)
+        if one.new_partitions or any(begins_after(one, two.time_us) for two in asked)
     ]
     if not rebalances and not found:
         return None
-    members = unique(one.member for one in found if one.row["event"] == "rejoin_requested")
-    changes = sum(one.row["event"] != "rejoin_requested" for one in found)
+    members = unique(one.member for one in asked)
+    changes = len(found) - len(asked)
     sentence = "The topics' metadata changed"
     sentence += f", and {counted(len(rebalances), 'rebalance')} followed" if rebalances else ""
     sentence += f"; the trace has {counted(changes, 'change')} of topics." if changes else "."
@@ -157,9 +157,14 @@ def metadata_changed(history: History) -> Match | None:
 
 def leader_rejoined(history: History) -> Match | None:
     """The leader of the group joined again while the group was Stable, and no row of a member says why:
-    only the coordinator is heard. A leader joins again if the metadata of its topics has changed, if it
-    subscribes to other topics, or if its application asks for it."""
-    rebalances = [one for one in history.rebalances if one.cause == Cause.LEADER_REJOINED]
+    only the coordinator is heard, and was given no reason. A leader joins again if the metadata of its topics
+    has changed, if it subscribes to other topics, or if its application asks for it."""
+    told = [*history.of_kind("metadata-changed-told")]
+    rebalances = [
+        one
+        for one in history.rebalances
+        if one.cause == Cause.LEADER_REJOINED and not any(begins_after(one, each.time_us) for each in told)
+    ]
     if history.has_member_rows or not rebalances:
         return None
     members = unique(one.culprit for one in rebalances)

@@ -145,9 +145,11 @@ def gone_unsaid(history: History) -> Match | None:
 def _was_out(one: Restart) -> str:
     """Lists of two rounds do not say how long a member was out that the second one has again."""
     lasted_us = one.up_us - one.down_us
-    if lasted_us < SECOND_US:
-        return f"{' as '.join(one.members)} was back by the next list"
-    return f"{' as '.join(one.members)} was out of the group for about {seconds(lasted_us / SECOND_US)}"
+    lasted = "" if lasted_us < SECOND_US else f"about {seconds(lasted_us / SECOND_US)}"
+    if len(one.members) > 1:  # perhaps the one in the place of the other: no list says so
+        return f"{' went and '.join(one.members)} came {f'{lasted} later' if lasted else 'by the next list'}"
+    was = f"out of the group for {lasted}" if lasted else "back by the next list"
+    return f"{one.members[0]} was {was}"
 
 
 def zombies(history: History) -> Match | None:
@@ -173,7 +175,8 @@ def zombies(history: History) -> Match | None:
     silent = [one for one in history.refusals if one.api == HEARTBEAT and one.error == TIMED_OUT]
     sentences += [one.sentence for one in silent[:_NAMED_MAX]]
     if both_s >= DUAL_MIN_S:
-        sentences.append(f"Two members worked on one partition for {seconds(both_s)} in all.")
+        most = "at most " if history.is_imported else ""  # no log says when a member stood still
+        sentences.append(f"Two members worked on one partition for {most}{seconds(both_s)} in all.")
     rows = [one.row for one in (*late, *counts)]
     unknown = _WHY_OUT if told and not history.rebalances else ""
     return Match(" ".join(sentences), unique(one.member for one in late), (), (), rows, unknown)

@@ -187,9 +187,10 @@ def slow_callback(history: History) -> Match | None:
 
 def next_heartbeat(history: History) -> Match | None:
     """A consumer group (KIP-848) in which most of the time without an owner, and one partition-second at
-    least, went to new owners whose next heartbeat fetches the partition, or whose next poll() takes it."""
+    least, went to new owners whose next heartbeat fetches the partition, or whose next poll() takes it. If
+    only the least time is known, it may be the smaller part."""
     waits = history.handover_waits_us
-    if not history.is_consumer_group or not history.unowned_us or waits is None:
+    if not history.is_consumer_group or not history.unowned_us or waits is None or history.unowned_is_least:
         return None
     waited_us = sum(waits)
     if waited_us < SECOND_US or 2 * waited_us < history.unowned_us:

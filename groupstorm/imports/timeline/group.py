@@ -52,6 +52,7 @@ class GroupSummary(NamedTuple):
     view: str
     rounds_known: int
     rounds_unknown: int
+    epochs: int
     longest_us: int
     descriptions: int
     is_only_described: bool
@@ -104,6 +105,8 @@ class GroupRecord:
     owners_described: bool = False
     rounds_known: int = 0
     rounds_unknown: int = 0
+    #: How often the epoch was bumped: the rounds of a group that has epochs.
+    epochs: int = 0
     #: The longest time until a round's assignment was there, and when the round at hand began.
     longest_us: int = 0
     prepared_us: int | None = None
@@ -405,6 +408,7 @@ class GroupRecord:
             self.view,
             self.rounds_known,
             self.rounds_unknown,
+            self.epochs,
             self.longest_us,
             self.descriptions,
             self.is_only_described,

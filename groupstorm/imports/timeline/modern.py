@@ -141,6 +141,7 @@ class ModernGroup(GroupPart):
         if group.is_streams and self._epoch is not None:
             self._epoch = group.generation = self._epoch + 1
             bumped = events.GroupEpochBumped(group.name, self._epoch)
+            group.epochs += 1
             group.emit(line, bumped, Why([line], _BUMPED_UNSAID, inferred=True))
             if group.members.members:
                 self._change(line, ASSIGNING, cause, _ASSIGNING)
@@ -158,6 +159,7 @@ class ModernGroup(GroupPart):
         before = self._epoch
         self._epoch = line.fields["epoch"]
         self._group.generation = self._epoch
+        self._group.epochs += 1
         self._group.emit(line, events.GroupEpochBumped(self._group.name, self._epoch), Why([line]))
         if self._group.state != EMPTY or self._group.members.members:
             rule = _ASSIGNING

@@ -13,6 +13,7 @@ from groupstorm.explain.explanation import Explanation, explain
 from groupstorm.explain.findings import Finding, pattern_of
 from groupstorm.figures import Figures
 from groupstorm.figures.accumulator import WHOLE, Window
+from groupstorm.figures.reasons import reasons_sentences
 from groupstorm.history.gaps import ClosedGap
 from groupstorm.problems import InputError
 from groupstorm.report.page.history import ABSENT, ACTIVITIES, GONE, JOINS, UNOWNED, GroupHistory
@@ -35,13 +36,18 @@ PATTERNS_SHOWN: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """One group of one run: what it did (`explanation`) and what is drawn of it (`history`)."""
+    """One group of one run: what it did (`explanation`), what is drawn of it (`history`), and the scenario
+    beside its trace; empty without one."""
 
     name: str
     trace: Path
     explanation: Explanation
     history: GroupHistory
-    question: str
+    scenario: Mapping[str, Any]
+
+    @property
+    def question(self) -> str:
+        return str(self.scenario.get("question", ""))
 
     @property
     def figures(self) -> Figures:
@@ -89,13 +95,13 @@ def read_views(
 
         explanations = explain(trace, window=window, reader=reader)
         there |= dict.fromkeys(one.history.group for one in explanations)
-        question = _question(trace)
+        scenario = _scenario(trace)
         for one in explanations:
             group = one.history.group
             histories[group].finish(one.history.to_us)
             if not groups or group in groups:
                 shown = name if len(explanations) == 1 else f"{name}:{group}"
-                views.append(RunView(shown, trace, one, histories[group], question))
+                views.append(RunView(shown, trace, one, histories[group], scenario))
     for group in groups:
         if group not in there:
             raise InputError(f"--group {group}: not in the traces; there are: {', '.join(there)}")
@@ -107,24 +113,24 @@ def natural(name: str) -> tuple[tuple[int, int | str], ...]:
     return tuple((0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", name) if part)
 
 
-def _question(trace: Path) -> str:
-    """The question of the scenario beside the trace; "" without one."""
+def _scenario(trace: Path) -> Mapping[str, Any]:
+    """The scenario beside the trace; empty without one."""
     file = (trace if trace.is_dir() else trace.parent) / "scenario.yaml"
     if not file.is_file():
-        return ""
+        return {}
     from groupstorm.yaml_documents import read_document
 
     content = read_document(file)
-    return str(content.get("question", "")) if isinstance(content, dict) else ""
+    return content if isinstance(content, dict) else {}
 
 
 def question_of(views: Sequence[RunView], sources: Sources) -> str:
     """The question that the report answers."""
     for content in sources.sweeps.values():
         return _question_of_sweep(content)
-    for view in views:
-        if view.question:
-            return view.question
+    asked = list(dict.fromkeys(view.question for view in views if view.question))
+    if asked:
+        return asked[0] if len(asked) == 1 else f"What happened in {listed([view.name for view in views])}?"
     groups = list(dict.fromkeys(view.explanation.history.group for view in views))
     named = f"group {groups[0]}" if len(groups) == 1 else f"{len(groups)} groups"
     return f"What happened to {named}, and why?"
@@ -152,6 +158,9 @@ def answer_of(
         found.append(compared)
     elif len(views) == 1:
         found.append(sentence_case(views[0].figures.answer))
+    elif _differ_by_seed(views):
+        found.append("Only the seeds of these runs differ: none is better, all of it is chance.")
+        found += reasons_sentences({"all seeds": [view.explanation.reasons for view in views]})
     elif _are_groups_of_one_trace(views):
         found += [*_longest_unowned(views), *(f"{view.name}: {view.figures.answer}" for view in views)]
     elif views:
@@ -159,6 +168,13 @@ def answer_of(
         found += compare_sentences(runs, None, {view.name: [view.explanation.reasons] for view in known})
     sentences = [part for text in found for part in re.split(r"(?<=[.]) (?=[A-Z])", text) if part]
     return sorted(sentences, key=lambda one: not one.startswith("Recommendation:"))
+
+
+def _differ_by_seed(views: Sequence[RunView]) -> bool:
+    """Whether the runs are of one configuration, each with its seed."""
+    seeds = {view.scenario.get("seed") for view in views}
+    configured = [{**view.scenario, "seed": None} for view in views]
+    return 1 < len(seeds) == len(views) and all(one == configured[0] for one in configured)
 
 
 def _are_groups_of_one_trace(views: Sequence[RunView]) -> bool:

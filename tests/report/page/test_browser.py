@@ -128,9 +128,12 @@ def test_the_worst_gap_is_shown_and_told(chrome: Any, pages: Path) -> None:
     chrome.find_element("xpath", "//button[text()='Worst gap']").click()
     frame_drawn(chrome)
     said = chrome.find_element("id", "said").text
-    worst = chrome.execute_script("const {partition, from, to} = gapsSeen()[0]; return {partition, from, to}")
+    worst = chrome.execute_script(
+        "const {partition, from, to, before} = gapsSeen()[0]; return {partition, from, to, before}"
+    )
     assert said.startswith("Gap 1 of ")
     assert worst["partition"] in said
+    assert f": {worst['before']} had it; " in said  # it may as well have died
     begin, end = seen(chrome)
     assert begin <= worst["from"]
     assert worst["to"] <= end

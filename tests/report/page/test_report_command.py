@@ -251,6 +251,23 @@ def test_the_answer_on_a_part_is_about_that_part(compared: Path) -> None:
     assert len(content_of(compared / "early.html")["points"]) == 2
 
 
+def test_runs_that_differ_by_their_seeds_alone_have_no_best_one(compared: Path) -> None:
+    seeds = ["both/eager/seed-0", "both/eager/seed-1"]
+    assert groupstorm("report", *seeds, "-o", "seeds.html", cwd=compared).returncode == 0
+    answer = answer_of(shown(compared / "seeds.html"))
+    assert answer[0].startswith("Only the seeds of these runs differ: none is better")
+    assert [one.split(": ")[0] for one in answer[1:]] == [
+        "Where un-owned time went",
+        "Longest gap, under all seeds",
+    ]
+
+
+def test_runs_of_several_scenarios_have_no_question_in_common(compared: Path) -> None:
+    groupstorm("run", "cold-start", *SMALL, "--out", "cold", cwd=compared)
+    assert groupstorm("report", "both/static", "cold", "-o", "two.html", cwd=compared).returncode == 0
+    assert shown(compared / "two.html").findtext("header/h1", "").startswith("What happened in ")
+
+
 def test_an_import_that_does_not_know_owners_has_no_gaps(compared: Path) -> None:
     printed = tool("log_printing", "both/eager/seed-0", "--as", "broker-log", cwd=compared)
     (compared / "server.log").write_text(printed.stdout)
