@@ -99,7 +99,7 @@ class _SortedLog:
 
     def observations(self, offset_us: int, instances: Mapping[str, str]) -> Iterator[Observation]:
         """``instances``: the groups of instances of Kafka Streams whose own lines name none."""
-        for time_us, source, line, kind, said, fields in self._sorter.sorted():
+        for time_us, source, line, kind, said, fields, _ in self._sorter.sorted():
             group = said or instances.get((fields.get("client") or "").partition(THREAD)[0], "")
             if POD in fields and fields.get("client"):
                 fields["client"] = self._named(group, fields["client"], fields[POD])
@@ -146,11 +146,11 @@ def import_sources(sources: Sequence[LogSource], out: Path, options: Options) ->
     origin = _origin(began_us, parsers, offsets)
     for name, observations in by_group.groups():
         timeline = GroupTimeline(name, rows, clients.get(name, {}))
-        for one, order, configuration, refused in observations:
-            timeline.add(one, order, configuration, refused)
+        for one, configuration, refused in observations:
+            timeline.add(one, configuration, refused)
         record = timeline.finish()
         if record is not None:
-            _describe(record, rows, began_us, origin)
+            _describe(record, rows, origin)
             found.append(record.summary)
             if record.shared:
                 shared[name] = record.shared
@@ -258,17 +258,16 @@ def _origin(began_us: int, parsers: Iterable[LogSource], offsets: Mapping[int, O
     return json.dumps(began, ensure_ascii=False, separators=(",", ":"))
 
 
-def _describe(record: GroupRecord, rows: Rows, began_us: int, origin: str) -> None:
+def _describe(record: GroupRecord, rows: Rows, origin: str) -> None:
     """The first row of a group: where it comes from, and from whose rows ownership follows."""
     event = imported.GroupImported(record.name, record.view, origin)
-    first_us = began_us if record.first_us is None else record.first_us
-    rows.add(first_us, record.first_order, Source.WORLD, event, Why(rule="made by groupstorm import"), -9)
+    rows.add(record.first, Source.WORLD, event, Why(rule="made by groupstorm import"), -9)
     if not record.rounds_known and not record.owners_described:
         unknown = f"who owned which partition is not known: {ADD_ASSIGNMENTS}"
         unknown = NO_PARTITIONS if record.is_connect else unknown
         _, sentence = record.missing.setdefault("ownership", (1, unknown))
         missing = imported.EvidenceMissing(record.name, "ownership", None, sentence)
-        rows.add(first_us, record.first_order, Source.WORLD, missing, Why(missing=True), -8)
+        rows.add(record.first, Source.WORLD, missing, Why(missing=True), -8)
 
 
 class SourceKind(StrEnum):

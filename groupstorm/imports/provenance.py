@@ -61,15 +61,13 @@ def with_provenance(event_type: Any) -> Any:
 class Rows:
     """Takes rows in any order; `entries` gives them in the order of the trace.
 
-    ``order`` and ``step`` order rows of one instant: by the observation that they hang on, then around it.
+    Rows of one instant stand in the order of the observations that they hang on, then by ``step`` around it.
     """
 
     def __init__(self) -> None:
         self._sorter = SpillingSorter(key=itemgetter(0, 1, 2))
 
-    def add(
-        self, time_us: int, order: int, source: Source, event: TracedEvent, why: Why, step: int = 0
-    ) -> None:
+    def add(self, at: Observation, source: Source, event: TracedEvent, why: Why, step: int = 0) -> None:
         evidence, rule, earliest_us, latest_us, inferred, missing = _bounded(why)
         provenance = _OBSERVED
         if missing:
@@ -82,8 +80,8 @@ class Rows:
             values = tuple([str(value) if isinstance(value, StrEnum) else value for value in event])
         self._sorter.add(
             (
-                time_us,
-                order,
+                at.time_us,
+                at.order,
                 step,
                 _SOURCE_NAMES[source],
                 event_name(type(event)),

@@ -35,7 +35,7 @@ class Observation(NamedTuple):
     """``time_us``: since 1970, on the log's own clock as UTC. ``source`` and ``line``: the log, by its
     number, and the line in it. ``fields``: what stood in the template's holes and in the prefix of the
     message: texts, numbers, and lists and dicts of them. Only such values can be put on disk while logs are
-    read (`spill`)."""
+    read (`spill`). ``order``: its place among the observations of all logs, once it is known."""
 
     time_us: int
     source: int
@@ -43,6 +43,7 @@ class Observation(NamedTuple):
     kind: str
     group: str
     fields: dict[str, Any]
+    order: int = 0
 
 
 #: Fields that hold partitions.

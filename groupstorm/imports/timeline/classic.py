@@ -49,8 +49,8 @@ class ClassicRounds(GroupPart):
         self._prepared: Observation | None = None
         self._from_empty = False
         self._completing_us = 0
-        #: The first line since the last round by which a member came or went, its place, how and which.
-        self._change: tuple[Observation, int, str, str] | None = None
+        #: The first line since the last round by which a member came or went, how and which.
+        self._change: tuple[Observation, str, str] | None = None
         self._loaded: dict[str, Observation] = {}
         #: The member that came last, and how.
         self._added = "", ""
@@ -173,10 +173,10 @@ class ClassicRounds(GroupPart):
         if self._change is None:
             group.began_unsaid(line, generation, _BEGAN, self._completing_us)
             return
-        change, order, cause, member_id = self._change
+        change, cause, member_id = self._change
         event = group.begins(generation, cause, member_id)
         why = Why([change, line], _BEGAN_BY, inferred=True)
-        group.rows.add(change.time_us, order, Source.COORDINATOR, event, why, 1)
+        group.emit(change, event, why, step=1)
 
     def _stabilized(self, line: Observation) -> None:
         group, generation = self._group, line.fields["generation"]
@@ -230,7 +230,7 @@ class ClassicRounds(GroupPart):
             group.name, GroupState.PREPARING_REBALANCE, GroupState.EMPTY, generation, Cause.NO_MEMBERS, None,
             None, None, 0,
         )  # fmt: skip
-        group.emit(line, event, Why([line]))
+        group.emit(line, event)
         group.members.clear()
         group.members.count = 0
         group.state, group.generation, self._prepared = GroupState.EMPTY, generation, None
@@ -269,7 +269,7 @@ class ClassicRounds(GroupPart):
 
     def _static_replacing(self, line: Observation) -> None:
         """The new id is in a later line, if in any."""
-        self._group.returning.returned(line, self._group.order, self._group.generation)
+        self._group.returning.returned(line, self._group.generation)
 
     def _static_replaced(self, line: Observation) -> None:
         new, instance = line.fields["member_id"], line.fields["instance"]
@@ -288,7 +288,7 @@ class ClassicRounds(GroupPart):
             api,
             "FENCED_INSTANCE_ID",
         )
-        self._group.emit(line, event, Why([line]))
+        self._group.emit(line, event)
 
     def _failed(self, line: Observation) -> None:
         member_id = line.fields["member_id"]
@@ -322,21 +322,19 @@ class ClassicRounds(GroupPart):
         member_id = line.fields["member_id"]
         cause = Cause.LEFT if line.kind == "pending-left" else Cause.SESSION_EXPIRED
         self._group.members.pending.pop(member_id, None)
-        self._group.emit(
-            line, events.PendingMemberRemoved(self._group.name, member_id, str(cause)), Why([line])
-        )
+        self._group.emit(line, events.PendingMemberRemoved(self._group.name, member_id, str(cause)))
 
     def _add(
         self, line: Observation, member_id: str, instance: str | None, cause: str, rule: str = ""
     ) -> None:
         self._added = member_id, str(cause)
-        self._change = self._change or (line, self._group.order, str(cause), member_id)
+        self._change = self._change or (line, str(cause), member_id)
         event = self._group.added(member_id, instance, cause)
         self._group.emit(line, event, self._named(line, member_id, instance, rule, bool(rule)))
 
     def _remove(self, line: Observation, member_id: str, cause: str, rule: str = "") -> None:
         self._went.add(member_id)
-        self._change = self._change or (line, self._group.order, str(cause), member_id)
+        self._change = self._change or (line, str(cause), member_id)
         event = self._group.removed(member_id, cause, line.fields.get("instance"))
         self._group.emit(line, event, self._named(line, member_id, event.instance, rule, bool(rule)))
         self._group.tell_removal(member_id, line, str(cause))
@@ -361,7 +359,7 @@ class ClassicRounds(GroupPart):
         group.members.clear()
         if "count" in line.fields:
             group.members.count = line.fields["count"]
-        group.emit(line, events.GroupCreated(group.name, "loaded"), Why([line]))
+        group.emit(line, events.GroupCreated(group.name, "loaded"))
         group.generation = generation
         loaded = [
             seen
@@ -393,7 +391,7 @@ class ClassicRounds(GroupPart):
 
     def _append_failed(self, line: Observation) -> None:
         event = events.AppendFailed(self._group.name, line.fields.get("error", UNKNOWN), UNKNOWN)
-        self._group.emit(line, event, Why([line]))
+        self._group.emit(line, event)
 
     HANDLERS: ClassVar[Handlers] = {
         "preparing": _preparing,

@@ -36,13 +36,12 @@ _LATE_US: Final = 200_000
 
 
 class _Death(NamedTuple):
-    """``before``: the last line of the process. ``noticed``: the first line by which it was dead, with its
-    place among those of its instant; ``step``: before or after what that line says."""
+    """``before``: the last line of the process. ``noticed``: the first line by which it was dead; ``step``:
+    before or after what that line says."""
 
     event: MemberCrashed | TaskSuspended | InstanceGone
     before: Observation
     noticed: Observation
-    order: int
     step: int
 
 
@@ -66,16 +65,15 @@ class Deaths:
         event: MemberCrashed | TaskSuspended | InstanceGone,
         before: Observation,
         line: Observation,
-        order: int,
         cause: str,
     ) -> None:
         """The coordinator removes a member that has died. ``event``: its death, or what follows from it."""
-        self._add(_Death(event, before, line, order, 0), line, cause)
+        self._add(_Death(event, before, line, 0), line, cause)
 
-    def succeeded(self, event: MemberCrashed, before: Observation, line: Observation, order: int) -> None:
+    def succeeded(self, event: MemberCrashed, before: Observation, line: Observation) -> None:
         """A new process of the client starts, and the one before it has not ended in order."""
         self.removed_later(event.member_id, line, "")  # an earlier one of no known id, too
-        self._open[event.member_id] = _Death(event, before, line, order, -1)
+        self._open[event.member_id] = _Death(event, before, line, -1)
 
     def removed_later(self, member_id: str, line: Observation, cause: str) -> bool:
         """The coordinator removes a member: whether it is one whose successor has started already."""
@@ -93,13 +91,13 @@ class Deaths:
         self._known.append((death, removed if cause == Cause.SESSION_EXPIRED else None))
 
     def _tell(self, death: _Death, expired: Observation | None) -> None:
-        event, before, noticed, order, step = death
+        event, before, noticed, step = death
         member_id = event.member_id if isinstance(event, MemberCrashed) else ""
         session_ms = None if expired is None else self._session_ms(member_id)
         if expired is None or session_ms is None:
             why = Why([before, noticed], _NOTICED, before.time_us, noticed.time_us, inferred=True)
-            self._group.rows.add(noticed.time_us, order, Source.MEMBER, event, why, step)
-            self._group.is_missing(noticed, DEATHS, None, _unknown(self._client))
+            self._group.emit(noticed, event, why, Source.MEMBER, step)
+            self._group.is_missing(self._group.here(noticed), DEATHS, None, _unknown(self._client))
             return
         heartbeat_ms = self._heartbeat_ms()
         taken_ms = heartbeat_ms or min(_HEARTBEAT_MS, session_ms // _HEARTBEATS_OF_A_SESSION)
@@ -110,7 +108,8 @@ class Deaths:
             session=session_ms / 1000, heartbeat=taken_ms / 1000, assumed="" if heartbeat_ms else _ASSUMED
         )
         why = Why([before, noticed, expired], rule, earliest_us, latest_us, inferred=True)
-        self._group.rows.add((earliest_us + latest_us) // 2, order, Source.MEMBER, event, why)
+        died = noticed._replace(time_us=(earliest_us + latest_us) // 2)
+        self._group.emit(died, event, why, Source.MEMBER)
 
     def _session_ms(self, member_id: str) -> int | None:
         if self._group.is_modern:
@@ -162,12 +161,12 @@ class EmptiedGroup:
 
     def __init__(self, group: GroupRecord) -> None:
         self._group = group
-        #: Member id -> the line about the empty group, its place, and the static id.
-        self._gone: dict[str, tuple[Observation, int, str | None]] = {}
+        #: Member id -> the line about the empty group, and the static id.
+        self._gone: dict[str, tuple[Observation, str | None]] = {}
 
     def took(self, member_id: str, instance: str | None, line: Observation) -> None:
         """The group is empty, so the member is out of it."""
-        self._gone[member_id] = line, self._group.order, instance
+        self._gone[member_id] = line, instance
 
     def said(self, member_id: str, line: Observation, cause: str) -> bool:
         """A line says how a member went; whether it is one of these."""
@@ -182,9 +181,9 @@ class EmptiedGroup:
             self._remove(member_id, None, UNKNOWN, _EMPTY)
 
     def _remove(self, member_id: str, said: Observation | None, cause: str, rule: str) -> None:
-        group, (line, order, instance) = self._group, self._gone.pop(member_id)
+        group, (line, instance) = self._group, self._gone.pop(member_id)
         name = group.members.name(member_id, instance)
         event = events.MemberRemoved(group.name, name, member_id, instance, group.generation, cause)
         why = Why([line] if said is None else [line, said], rule, inferred=True)
-        group.rows.add(line.time_us, order, Source.COORDINATOR, event, why, step=-1)
-        group.tell_removal(member_id, line, cause)
+        group.emit(line, event, why, step=-1)
+        group.tell_removal(member_id, group.here(line), cause)

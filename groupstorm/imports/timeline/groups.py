@@ -28,9 +28,9 @@ from groupstorm.imports.timeline.records import WrittenGenerations
 from groupstorm.imports.timeline.snapshots import DescribedGroup
 from groupstorm.imports.timeline.streams import StreamsThreads
 
-#: An observation of a group, its place among all, the configuration that its broker has logged last, and the
-#: last line that says that the group's partition of __consumer_offsets took no records.
-Placed = tuple[Observation, int, Observation | None, Observation | None]
+#: An observation of a group, the configuration that its broker has logged last, and the last line that says
+#: that the group's partition of __consumer_offsets took no records.
+Placed = tuple[Observation, Observation | None, Observation | None]
 #: Kinds of lines that say enough without a group.
 _TELLING: Final = frozenset({"fenced", "thread-fenced", "thread-died"})
 _WORDS = re.compile(r"[^\s,;'\"()\[\]{}]+")
@@ -44,7 +44,7 @@ class ObservationsByGroup:
     """
 
     def __init__(self, ungrouped: Iterable[str]) -> None:
-        self._sorter = SpillingSorter(key=itemgetter(0, 1))
+        self._sorter = SpillingSorter(key=itemgetter(0, -1))
         self._numbers: dict[str, int] = {}
         self._count = 0
         #: Lines of brokers about no group; by log the number of its last configuration, and by partition of
@@ -82,7 +82,7 @@ class ObservationsByGroup:
         refused = self._refusing.get(_offsets_partition(one)) if self._refusing else None
         if refused is not None:
             self._referred.add(refused)
-        self._sorter.add((number, order, self._configured.get(one.source), refused, *one))
+        self._sorter.add((number, self._configured.get(one.source), refused, *one._replace(order=order)))
 
     def _is_repeated(self, one: Observation) -> bool:
         """Whether a broker's line was there at this time: files overlap, or each line is doubled."""
@@ -115,8 +115,8 @@ class ObservationsByGroup:
             yield next(names), map(self._placed, items)
 
     def _placed(self, item: Item) -> Placed:
-        _, order, configured, refused, *said = item
-        return Observation(*said), order, self._of_broker(configured), self._of_broker(refused)
+        _, configured, refused, *said = item
+        return Observation(*said), self._of_broker(configured), self._of_broker(refused)
 
     def _of_broker(self, number: int | None) -> Observation | None:
         return None if number is None else self._of_brokers[number]
@@ -163,9 +163,7 @@ class GroupTimeline:
         self._parts: _Parts = {}
         self._clients: dict[tuple[int, str], ClientMember] = {}
 
-    def add(
-        self, one: Observation, order: int, configuration: Observation | None, refused: Observation | None
-    ) -> None:
+    def add(self, one: Observation, configuration: Observation | None, refused: Observation | None) -> None:
         """``configuration``: that of the broker whose log it is, as it was logged last. ``refused``: the last
         line that says that the group's partition of __consumer_offsets took no records."""
         record = self._record
@@ -173,12 +171,12 @@ class GroupTimeline:
         record.is_connect = record.is_connect or one.kind == WORKER_CONFIG or WORKER in one.fields
         kind = _PARTS.get(one.kind)
         if kind is not None:
-            record.begin(one, order)
+            record.begin(one)
             record.coordinated(one, configuration)
             record.append_refused = refused or record.append_refused
             _part(record, self._parts, kind).take(one)
         elif one.fields.get("client"):
-            self._add_to_client(one, order)
+            self._add_to_client(one)
 
     def finish(self) -> GroupRecord | None:
         """Close what is open. None if the lines say nothing that makes a row."""
@@ -187,7 +185,7 @@ class GroupTimeline:
             client.finish()
         self._finish(ModernGroup)
         self._finish(StreamsThreads)
-        if self._record.first_us is None:
+        if self._record.last is None:
             return None
         self._record.finish()
         return self._record
@@ -197,7 +195,7 @@ class GroupTimeline:
         if isinstance(part, kind):
             part.finish()
 
-    def _add_to_client(self, one: Observation, order: int) -> None:
+    def _add_to_client(self, one: Observation) -> None:
         record = self._record
         key = (one.source, one.fields.get("process") or one.fields["client"])
         client = self._clients.get(key)
@@ -207,8 +205,10 @@ class GroupTimeline:
             record.on_removal.append(client.removed_id)
         handler = client.HANDLERS.get(one.kind)
         if handler is not None:
-            if not one.kind.startswith("thread-"):  # alone they say nothing of the group
-                record.begin(one, order)
+            if one.kind.startswith("thread-"):  # alone they say nothing of the group
+                one = record.here(one)
+            else:
+                record.begin(one)
             client.take(one, handler)
 
 

@@ -64,12 +64,13 @@ class ModernGroup(GroupPart):
         self._targets_written = 0
         #: Why nobody owns a partition in this group; "" in a consumer group.
         self._unowned = ""
-        #: Targets whose outcome no line of the coordinator says: how many, and where the first one is over.
+        #: How many targets there are whose outcome no line of the coordinator says.
         self._unlogged = 0
         #: The first line about a target, and whether any line said that all members had reached theirs.
-        self._first_target: tuple[Observation, int] | None = None
+        self._first_target: Observation | None = None
         self._was_stable = False
-        self._first_unlogged: tuple[Observation, int, int | None] | None = None
+        #: The line by which the first of these is over, and its epoch.
+        self._first_unlogged: tuple[Observation, int | None] | None = None
 
     # -- members ---------------------------------------------------------------------------------
 
@@ -158,7 +159,7 @@ class ModernGroup(GroupPart):
         before = self._epoch
         self._epoch = line.fields["epoch"]
         self._group.generation = self._epoch
-        self._group.emit(line, events.GroupEpochBumped(self._group.name, self._epoch), Why([line]))
+        self._group.emit(line, events.GroupEpochBumped(self._group.name, self._epoch))
         if self._group.state != EMPTY or self._group.members.members:
             rule = _ASSIGNING
             if before is None and self._epoch <= _FIRST_EPOCH and len(self._group.members.members) == 1:
@@ -172,7 +173,7 @@ class ModernGroup(GroupPart):
         targets = fields.get("targets")
         group.protocol = fields["protocol"]
         event = events.TargetAssigned(group.name, fields["epoch"], None if targets is None else len(targets))
-        group.emit(line, event, Why([line]))
+        group.emit(line, event)
         for member_id in targets or ():
             group.all_ids.setdefault(member_id, False)
             group.members.members.setdefault(member_id, None)
@@ -196,13 +197,13 @@ class ModernGroup(GroupPart):
             return
         before = self._told.get(fields["member_id"])
         had = set() if before is None else {*before.partitions}
-        group.topics.given_up(had.difference(event.partitions), line, group.order)
+        group.topics.given_up(had.difference(event.partitions), line)
         group.topics.taken(set(event.partitions) - had, line)
         self._told[fields["member_id"]] = event
         member_id, epoch = fields["member_id"], fields["epoch"]
         group.members.members.setdefault(member_id, None)
         if not self._reached:
-            group.emit(line, imported.OwnershipKnown(group.name, epoch), Why([line]), Source.WORLD)
+            group.emit(line, imported.OwnershipKnown(group.name, epoch), source=Source.WORLD)
             group.rounds_known += 1
         self._reached[member_id] = epoch, fields["state"]
         group.emit(line, event, self._named(line, member_id))
@@ -227,7 +228,7 @@ class ModernGroup(GroupPart):
             self._joined(line)
             return
         event = events.MemberUpdated(group.name, group.members.name(member_id), member_id, self._epoch)
-        group.emit(line, event, Why([line]))
+        group.emit(line, event)
 
     def _member_tombstone(self, line: Observation) -> None:
         """A log may have said already how the member went."""
@@ -245,7 +246,7 @@ class ModernGroup(GroupPart):
         if self._target == line.fields["epoch"]:
             return
         self._target = line.fields["epoch"]
-        group.emit(line, events.TargetAssigned(group.name, self._target or 0, count), Why([line]))
+        group.emit(line, events.TargetAssigned(group.name, self._target or 0, count))
         self._change(line, RECONCILING, Cause.HEARTBEAT, _RECONCILING)
 
     def _epoch_tombstone(self, line: Observation) -> None:
@@ -274,9 +275,9 @@ class ModernGroup(GroupPart):
         self._was_stable = self._was_stable or state == STABLE
         if state == STABLE:
             plan = {member_id: told.partitions for member_id, told in self._told.items()}
-            group.assigned(plan, None, line, group.order)
+            group.assigned(plan, None, line)
         if state == RECONCILING and self._first_target is None:
-            self._first_target = line, group.order
+            self._first_target = line
         if group.state == state:
             return
         event = events.GroupStateChanged(
@@ -290,7 +291,7 @@ class ModernGroup(GroupPart):
         """No line of the coordinator says what came of the last target."""
         self._unlogged += 1
         if self._first_unlogged is None:
-            self._first_unlogged = line, self._group.order, self._target
+            self._first_unlogged = line, self._target
 
     def finish(self) -> None:
         """No more lines come: now it is known whether the logs of all members are there instead."""
@@ -298,19 +299,17 @@ class ModernGroup(GroupPart):
         if self._target is not None and not self._assignments_logged and group.last is not None:
             self._not_logged(group.last)
         if self._first_target is not None and not self._was_stable:
-            line, order = self._first_target
-            group.is_missing(line, "stability", None, _NO_STATES, order, step=-6)
+            group.is_missing(self._first_target, "stability", None, _NO_STATES, step=-6)
         if self._first_unlogged is None:
             return
         if group.view == "members" and not self._unowned:
             group.rounds_known += self._unlogged
             return
-        line, order, target = self._first_unlogged
+        line, target = self._first_unlogged
         group.rounds_unknown += self._unlogged
         sentence = self._unowned or f"who owned which partition is not known: {_ADD_DEBUG}"
         group.missing["ownership"] = self._unlogged, sentence
-        event = imported.EvidenceMissing(group.name, "ownership", target, sentence)
-        group.rows.add(line.time_us, order, Source.WORLD, event, Why([line], missing=True), 1)
+        group.add_missing(line, "ownership", target, sentence, 1)
 
     # -- the group's life ------------------------------------------------------------------------
 
@@ -330,13 +329,13 @@ class ModernGroup(GroupPart):
         self._group.emit(line, event, Why([line], rule))
 
     def _loaded(self, line: Observation) -> None:
-        self._group.emit(line, events.GroupCreated(self._group.name, "loaded"), Why([line]))
+        self._group.emit(line, events.GroupCreated(self._group.name, "loaded"))
         self._group.members.clear()
         self._group.members.count = line.fields["count"]
         self._group.is_modern = True
 
     def _unloaded(self, line: Observation) -> None:
-        self._group.emit(line, events.GroupDeleted(self._group.name, str(Cause.UNLOADED)), Why([line]))
+        self._group.emit(line, events.GroupDeleted(self._group.name, str(Cause.UNLOADED)))
         self._forget()
 
     def _forget(self) -> None:

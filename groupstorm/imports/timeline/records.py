@@ -55,14 +55,13 @@ class WrittenGenerations(GroupPart):
         generation = fields["generation"]
         if group.generation is not None and generation > group.generation + 1:
             group.generations_missing(line, group.generation, generation)
-        one = group.round(generation, line)
+        one = group.round(generation)
         ended = self._join_end(line)
         if one.assigned is not None:  # a log says when the leader's assignment came
             ended = ended._replace(time_us=min(ended.time_us, one.assigned.time_us))
         if one.stabilized is None:
             self._begin(ended, generation)
             self._change_members(ended, fields["members"])
-            one.keep(ended, group.order)
             group.round_completing(ended, generation, UNKNOWN, _SINCE)
         else:
             self._change_members(line, fields["members"])

@@ -23,10 +23,7 @@ ROUND_OF_CLIENTS: Final = "clients' lines bound the time: no line of the coordin
 
 @dataclass(slots=True)
 class Round:
-    """``generation`` and its lines; the coordinator's are None if no log of it has them.
-
-    ``orders``: where the lines stand among all observations.
-    """
+    """``generation`` and its lines; the coordinator's are None if no log of it has them."""
 
     generation: int
     stabilized: Observation | None = None
@@ -55,13 +52,6 @@ class Round:
     requested: Observation | None = None
     #: Member id -> the client id in the prefix of its lines.
     clients: dict[str, str] = field(default_factory=dict)
-    orders: dict[int, int] = field(default_factory=dict)
-
-    def order(self, line: Observation) -> int:
-        return self.orders[id(line)]
-
-    def keep(self, line: Observation, order: int) -> None:
-        self.orders[id(line)] = order
 
     @property
     def is_return(self) -> bool:
@@ -124,8 +114,8 @@ class Round:
         return self.count is not None and len(self.told) >= self.count > 0
 
 
-#: Time, order, step, event, why: a row that a round makes when all its lines are there.
-RoundRow = tuple[int, int, int, TracedEvent, Why]
+#: Its line, step, event, why: a row that a round makes when all its lines are there.
+RoundRow = tuple[Observation, int, TracedEvent, Why]
 
 
 def round_rows(group: str, one: Round, names: Mapping[str, str]) -> list[RoundRow]:
@@ -156,7 +146,7 @@ def _preparing(group: str, one: Round) -> list[RoundRow]:
         None,
     )
     why = Why([line], ROUND_OF_CLIENTS, None, line.time_us, inferred=True)
-    return [(line.time_us, one.order(line), -5, event, why)]
+    return [(line, -5, event, why)]
 
 
 def _completing(group: str, one: Round) -> list[RoundRow]:
@@ -180,7 +170,7 @@ def _completing(group: str, one: Round) -> list[RoundRow]:
         one.leader,
         one.size,
     )
-    return [(line.time_us, one.order(line), -3, event, why)]
+    return [(line, -3, event, why)]
 
 
 def _join_answers(group: str, one: Round, names: Mapping[str, str]) -> list[RoundRow]:
@@ -197,7 +187,7 @@ def _join_answers(group: str, one: Round, names: Mapping[str, str]) -> list[Roun
             why = Why(evidence, ANSWERED_JOINS, line.time_us, latest, inferred=True)
             anchor = line
         event = events.JoinAnswered(group, names.get(member_id, member_id), member_id, one.generation, None)
-        rows.append((anchor.time_us, one.order(anchor), -2, event, why))
+        rows.append((anchor, -2, event, why))
     return rows
 
 
@@ -223,7 +213,7 @@ def _sync_answers(group: str, one: Round, names: Mapping[str, str]) -> list[Roun
             group, names.get(member_id, member_id), member_id, one.generation, None, partitions
         )
         why = Why(evidence, "; ".join(rules), earliest, latest if inferred else None, inferred)
-        rows.append((anchor.time_us, one.order(anchor), -1, event, why))
+        rows.append((anchor, -1, event, why))
     return rows
 
 
@@ -253,4 +243,4 @@ def _stable(group: str, one: Round) -> list[RoundRow]:
         group, GroupState.COMPLETING_REBALANCE, GroupState.STABLE, one.generation, Cause.ASSIGNED, one.leader,
         one.protocol, one.leader, one.size,
     )  # fmt: skip
-    return [(line.time_us, one.order(line), 0, event, why)]
+    return [(line, 0, event, why)]

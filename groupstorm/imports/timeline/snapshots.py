@@ -56,17 +56,16 @@ class DescribedGroup(GroupPart):
 
     def __init__(self, group: GroupRecord) -> None:
         super().__init__(group)
-        #: The last description, and its place.
+        #: The last description.
         self._last: Observation | None = None
-        self._order = 0
         #: Member id -> what it had when it was last described.
         self._had: dict[str, tuple[Any, ...]] = {}
         #: group.instance.id or member id -> what it had, as the last description has it.
         self._shares: dict[str, Sequence[str] | None] | None = None
         self._committed: dict[str, int] = {}
         self._known = False
-        #: The last observation of the ends of logs, and its place.
-        self._ends: tuple[Observation, int] | None = None
+        #: The last observation of the ends of logs.
+        self._ends: Observation | None = None
 
     def _described(self, line: Observation) -> None:
         group, fields = self._group, line.fields
@@ -83,14 +82,13 @@ class DescribedGroup(GroupPart):
         if members is not None:
             self._assignments(line, members)
         self._commits(line)
-        self._last, self._order = line, group.order
+        self._last = line
 
     def _log_ends(self, line: Observation) -> None:
         """Between two of them the logs have grown by what lies between their ends."""
-        before, self._ends = self._ends, (line, self._group.order)
-        if before is None or before[0].time_us >= line.time_us:
+        first, self._ends = self._ends, line
+        if first is None or first.time_us >= line.time_us:
             return
-        first, order = before
         started, ended = first.fields["ends"], line.fields["ends"]
         names = [name for name in started if ended.get(name, -1) >= started[name]]
         if not names:
@@ -100,8 +98,7 @@ class DescribedGroup(GroupPart):
         event = scenario_events.RecordRatesChanged(
             self._group.name, tuple(names), tuple(started[name] for name in names), rates
         )
-        why = Why([first, line], _RATES)
-        self._group.rows.add(first.time_us, order, Source.WORLD, event, why, 2)
+        self._group.emit(first, event, Why([first, line], _RATES), Source.WORLD, 2)
 
     def _why(self, line: Observation, rule: str) -> Why:
         """It happened between two descriptions."""
@@ -169,7 +166,7 @@ class DescribedGroup(GroupPart):
             group.state = GroupState.PREPARING_REBALANCE
         if self._known:
             self._known = False
-            group.is_missing(last, "ownership", None, _TIME_UNKNOWN, self._order)
+            group.is_missing(last, "ownership", None, _TIME_UNKNOWN)
 
     def _change_state(self, line: Observation) -> None:
         group, state, rule = self._group, line.fields["state"], _STATE
@@ -217,7 +214,7 @@ class DescribedGroup(GroupPart):
             if not self._known:
                 self._known = True
                 known = imported.OwnershipKnown(group.name, group.generation)
-                group.emit(line, known, Why([line]), Source.WORLD, step=-1)
+                group.emit(line, known, source=Source.WORLD, step=-1)
                 group.owners_described = True
 
     def _not_known(self, line: Observation, sentence: str) -> None:
