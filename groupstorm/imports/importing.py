@@ -24,9 +24,10 @@ from groupstorm.imports.prefixes import Writer, find_prefix
 from groupstorm.imports.provenance import Rows, Why, with_memberless_times, with_own_names
 from groupstorm.imports.source import POD, LogSource, Observation, with_topic_names
 from groupstorm.imports.spill import SpillingSorter
-from groupstorm.imports.timeline.group import ADD_ASSIGNMENTS, NO_PARTITIONS, GroupRecord, GroupSummary
+from groupstorm.imports.timeline.group import NO_PARTITIONS, OWNERS_UNKNOWN, GroupRecord
 from groupstorm.imports.timeline.groups import OWN_MEMBER_ID, GroupTimeline, ObservationsByGroup
 from groupstorm.imports.timeline.streams import THREAD
+from groupstorm.imports.timeline.summary import GroupSummary
 from groupstorm.imports.times import Instant, shown
 from groupstorm.problems import InputError
 from groupstorm.trace.events import imported
@@ -151,7 +152,7 @@ def import_sources(sources: Sequence[LogSource], out: Path, options: Options) ->
         record = timeline.finish()
         if record is not None:
             _describe(record, rows, origin)
-            found.append(record.summary)
+            found.append(record.summarized())
             if record.shared:
                 shared[name] = record.shared
             if record.is_told_by_members_alone:
@@ -262,10 +263,9 @@ def _describe(record: GroupRecord, rows: Rows, origin: str) -> None:
     """The first row of a group: where it comes from, and from whose rows ownership follows."""
     event = imported.GroupImported(record.name, record.view, origin)
     rows.add(record.first, Source.WORLD, event, Why(rule="made by groupstorm import"), -9)
-    if not record.rounds_known and not record.owners_described:
-        unknown = f"who owned which partition is not known: {ADD_ASSIGNMENTS}"
-        unknown = NO_PARTITIONS if record.is_connect else unknown
-        _, sentence = record.missing.setdefault("ownership", (1, unknown))
+    if not record.summary.rounds_known and not record.owners_described:
+        unknown = NO_PARTITIONS if record.is_connect else OWNERS_UNKNOWN
+        _, sentence = record.summary.missing.setdefault("ownership", (1, unknown))
         missing = imported.EvidenceMissing(record.name, "ownership", None, sentence)
         rows.add(record.first, Source.WORLD, missing, Why(missing=True), -8)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from groupstorm.history.unknown import GENERATIONS
-from groupstorm.imports.details import optional
+from groupstorm.imports.details import member_ids, optional
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.source import Observation
 from groupstorm.imports.templates import Catalogue, table
@@ -138,10 +138,7 @@ class ClassicRounds(GroupPart):
             cause = self._join_by_reason(line, member_id, optional(instance))
         if cause in (Cause.LEADER_REJOINED, Cause.MEMBER_UPDATED, Cause.APPEND_FAILED) and member_id:
             self._group.members.members.setdefault(member_id, optional(instance))
-        removed = found.fields.get("member_ids")
-        gone = (
-            [member_id] if member_id else [one.strip() for one in (removed or "").split(",") if one.strip()]
-        )
+        gone = [member_id] if member_id else member_ids(found.fields.get("member_ids", ""))
         if cause in (Cause.LEFT, Cause.SESSION_EXPIRED, Cause.SYNC_TIMEOUT):
             for one in gone:
                 if one not in self._went:
@@ -153,12 +150,10 @@ class ClassicRounds(GroupPart):
         members = self._group.members
         if member_id == self._added[0]:
             return self._added[1]
-        if member_id in members.members:
-            return str(Cause.STATIC_MEMBER if instance else Cause.NEW_MEMBER)
         cause = Cause.STATIC_MEMBER if instance else Cause.NEW_MEMBER
-        if member_id in members.pending:
-            cause = Cause.PENDING_MEMBER
-        self._add(line, member_id, instance, cause, _FROM_REASON)
+        if member_id not in members.members:
+            cause = Cause.PENDING_MEMBER if member_id in members.pending else cause
+            self._add(line, member_id, instance, cause, _FROM_REASON)
         return str(cause)
 
     def _begin_unsaid(self, line: Observation, generation: int) -> None:
@@ -250,10 +245,8 @@ class ClassicRounds(GroupPart):
 
     def _id_handed_out(self, line: Observation) -> None:
         self._see_state(line)
-        member_id = line.fields["member_id"]
-        self._group.members.pending[member_id] = None
-        event = events.MemberPending(self._group.name, self._group.members.name(member_id), member_id)
-        self._group.emit(line, event, self._named(line, member_id))
+        self._group.members.pending[line.fields["member_id"]] = None
+        self.id_handed_out(line)
 
     def _created(self, line: Observation) -> None:
         self._see_state(line)
@@ -280,15 +273,9 @@ class ClassicRounds(GroupPart):
         member_id = line.fields["member_id"]
         words = line.fields.get("operation", UNKNOWN).split("-")
         api = UNKNOWN if words == [UNKNOWN] else "".join(map(str.capitalize, words))
-        event = imported.RequestRefused(
-            self._group.name,
-            self._group.members.name(member_id, line.fields["instance"]),
-            member_id,
-            None,
-            api,
-            "FENCED_INSTANCE_ID",
-        )
-        self._group.emit(line, event)
+        name = self._group.members.name(member_id, line.fields["instance"])
+        refused = imported.RequestRefused(self._group.name, name, member_id, None, api, "FENCED_INSTANCE_ID")
+        self._group.emit(line, refused)
 
     def _failed(self, line: Observation) -> None:
         member_id = line.fields["member_id"]
@@ -347,9 +334,8 @@ class ClassicRounds(GroupPart):
         if member_id is None:
             return
         generation = line.fields.get("generation")
-        self._loaded = {
-            one: seen for one, seen in self._loaded.items() if seen.fields.get("generation") == generation
-        }
+        loaded = self._loaded.items()
+        self._loaded = {one: seen for one, seen in loaded if seen.fields.get("generation") == generation}
         self._loaded[member_id] = line
         self._group.described(line)
 
@@ -367,14 +353,10 @@ class ClassicRounds(GroupPart):
             if generation is None or seen.fields.get("generation") in (None, generation)
         ]
         for seen in loaded:
-            members, member_id, instance = (
-                group.members,
-                seen.fields["member_id"],
-                seen.fields.get("instance"),
-            )
-            members.ever.add(member_id)
-            members.members[member_id] = instance
-            name = members.name(member_id)
+            member_id, instance = seen.fields["member_id"], seen.fields.get("instance")
+            group.members.ever.add(member_id)
+            group.members.members[member_id] = instance
+            name = group.members.name(member_id)
             event = events.MemberAdded(group.name, name, member_id, instance, generation, "loaded")
             group.emit(line, event, Why([seen, line], "member: loaded with the group", inferred=True))
         if loaded and group.members.count is None:
@@ -390,8 +372,8 @@ class ClassicRounds(GroupPart):
         group.state, group.generation, self._prepared = UNKNOWN, None, None
 
     def _append_failed(self, line: Observation) -> None:
-        event = events.AppendFailed(self._group.name, line.fields.get("error", UNKNOWN), UNKNOWN)
-        self._group.emit(line, event)
+        error = line.fields.get("error", UNKNOWN)
+        self._group.emit(line, events.AppendFailed(self._group.name, error, UNKNOWN))
 
     HANDLERS: ClassVar[Handlers] = {
         "preparing": _preparing,

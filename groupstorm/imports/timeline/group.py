@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from sys import intern
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
 from groupstorm.history.unknown import GENERATIONS, NAMES, TOPICS
 from groupstorm.imports.provenance import Rows, Why
 from groupstorm.imports.source import Observation
 from groupstorm.imports.timeline.members import STARTED, Comings, Membership, ReturningMembers
 from groupstorm.imports.timeline.rounds import Round, round_rows
+from groupstorm.imports.timeline.summary import GroupSummary
 from groupstorm.imports.timeline.topics import LostTopics
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
@@ -34,6 +35,7 @@ Handlers = Mapping[str, Callable[[Any, Observation], None]]
 ADD_ASSIGNMENTS: Final = (
     "add the log of the group's leader (its client logs the assignment of every member), or of every member"
 )
+OWNERS_UNKNOWN: Final = f"who owned which partition is not known: {ADD_ASSIGNMENTS}"
 ADD_GENERATIONS: Final = "add the records of __consumer_offsets, or the log of the group's coordinator"
 _BETWEEN_DESCRIPTIONS: Final = (
     "what happened between two descriptions is known only by what differs: there may be more rebalances, and "
@@ -47,21 +49,6 @@ NO_PARTITIONS: Final = (
 ADD_MEMBERS: Final = "add the log from before they joined, or the members' own logs"
 
 
-class GroupSummary(NamedTuple):
-    """A group's part in `import.json`: as `GroupRecord`, when the group's last line is read."""
-
-    name: str
-    view: str
-    rounds_known: int
-    rounds_unknown: int
-    longest_us: int
-    descriptions: int
-    is_only_described: bool
-    rebalances_seen: int
-    has_members: bool
-    missing: Mapping[str, tuple[int, str]]
-
-
 @dataclass(slots=True, eq=False)
 class GroupRecord:
     """``state``, ``generation``, ``leader`` and ``protocol`` as far as lines have said them."""
@@ -73,6 +60,7 @@ class GroupRecord:
     leader: str | None = None
     protocol: str | None = None
     members: Membership = field(default_factory=Membership)
+    summary: GroupSummary = field(init=False)
     returning: ReturningMembers = field(init=False)
     comings: Comings = field(init=False)
     topics: LostTopics = field(default_factory=LostTopics)
@@ -95,18 +83,9 @@ class GroupRecord:
     is_connect: bool = False
     #: Client ids that several members had in one generation.
     shared: set[str] = field(default_factory=set)
-    #: What is missing: cause -> how often, and the first sentence.
-    missing: dict[str, tuple[int, str]] = field(default_factory=dict)
-    #: How often the group was described, and whether a description had the owners of all partitions.
-    descriptions: int = 0
-    is_only_described: bool = True
-    #: The number of rebalances that the descriptions show.
-    rebalances_seen: int = 0
+    #: Whether a description had the owners of all partitions.
     owners_described: bool = False
-    rounds_known: int = 0
-    rounds_unknown: int = 0
-    #: The longest time until a round's assignment was there, and when the round at hand began.
-    longest_us: int = 0
+    #: When the round at hand began.
     prepared_us: int | None = None
     #: The last line that says that the group's partition of __consumer_offsets takes no records.
     append_refused: Observation | None = None
@@ -121,6 +100,7 @@ class GroupRecord:
     _unnamed: int = 0
 
     def __post_init__(self) -> None:
+        self.summary = GroupSummary(self.name)
         self.returning = ReturningMembers(self.name, self.rows, self.members)
         self.comings = Comings(self.name)
 
@@ -269,7 +249,7 @@ class GroupRecord:
         one = self.round(generation)
         one.assigned, one.leader = line, leader or one.leader
         if self.prepared_us is not None:
-            self.longest_us = max(self.longest_us, line.time_us - self.prepared_us)
+            self.summary.longest_us = max(self.summary.longest_us, line.time_us - self.prepared_us)
             self.prepared_us = None
 
     def generations_missing(self, line: Observation, last: int, now: int) -> None:
@@ -289,8 +269,8 @@ class GroupRecord:
         self, line: Observation, cause: str, generation: int | None, sentence: str, step: int = 1
     ) -> None:
         """The logs do not say something from this line on."""
-        count, first = self.missing.get(cause, (0, sentence))
-        self.missing[cause] = count + 1, first
+        count, first = self.summary.missing.get(cause, (0, sentence))
+        self.summary.missing[cause] = count + 1, first
         self.add_missing(line, cause, generation, sentence, step)
 
     def add_missing(
@@ -306,10 +286,10 @@ class GroupRecord:
         self._close_all()
         self.comings.tell(self.rows)
         if unknown := self.topics.finish(self.name, self.rows):
-            self.missing.setdefault(TOPICS, (1, unknown))
-        if self.is_only_described and self.descriptions > 1 and self.last is not None:
+            self.summary.missing.setdefault(TOPICS, (1, unknown))
+        if self.summary.is_only_described and self.summary.descriptions > 1 and self.last is not None:
             sentence = f"{_BETWEEN_DESCRIPTIONS}: {ADD_GENERATIONS}"
-            self.missing["rebalances"] = 1, sentence
+            self.summary.missing["rebalances"] = 1, sentence
             event = imported.EvidenceMissing(self.name, "rebalances", None, sentence)
             self.rows.add(self.first, Source.WORLD, event, Why([self.last], missing=True), -7)
         silent = sorted(client for client, has_topics in self.clients.items() if not has_topics)
@@ -324,7 +304,7 @@ class GroupRecord:
             return
         sentence = ""
         if one.count is None:
-            if one.finished is None and "members" not in self.missing:
+            if one.finished is None and "members" not in self.summary.missing:
                 sentence = f"how many members generation {one.generation} has is not logged before Kafka 2.8"
         elif one.count > named and one.count - named != self._unnamed:
             sentence = (
@@ -376,16 +356,15 @@ class GroupRecord:
         if said is None:
             return
         if self.is_connect:
-            self.rounds_unknown += 1
-            self.missing["ownership"] = 1, NO_PARTITIONS
+            self.summary.rounds_unknown += 1
+            self.summary.missing["ownership"] = 1, NO_PARTITIONS
         elif one.is_known:
-            self.rounds_known += 1
+            self.summary.rounds_known += 1
             self.assigned(one.plan, one.protocol, said)
             self.emit(said, imported.OwnershipKnown(self.name, one.generation), None, Source.WORLD, -4)
         else:
-            self.rounds_unknown += 1
-            unknown = f"who owned which partition is not known: {ADD_ASSIGNMENTS}"
-            self.missing.setdefault("ownership", (0, unknown))
+            self.summary.rounds_unknown += 1
+            self.summary.missing.setdefault("ownership", (0, OWNERS_UNKNOWN))
             what = f"who got which partition in generation {one.generation}"
             self.is_missing(said, "ownership", one.generation, f"{what} is not known: {ADD_ASSIGNMENTS}", -4)
 
@@ -395,27 +374,19 @@ class GroupRecord:
         told = self.all_ids and (self.is_modern or self._members_tell_all) and all(self.all_ids.values())
         return "members" if told else "coordinator"
 
-    @property
-    def summary(self) -> GroupSummary:
-        return GroupSummary(
-            self.name,
-            self.view,
-            self.rounds_known,
-            self.rounds_unknown,
-            self.longest_us,
-            self.descriptions,
-            self.is_only_described,
-            self.rebalances_seen,
-            bool(self.all_ids),
-            # most groups miss the same
-            {cause: (count, intern(sentence)) for cause, (count, sentence) in self.missing.items()},
-        )
+    def summarized(self) -> GroupSummary:
+        """The summary, when no more observations come."""
+        summary = self.summary
+        summary.view, summary.has_members = self.view, bool(self.all_ids)
+        # most groups miss the same
+        summary.missing = {cause: (count, intern(said)) for cause, (count, said) in summary.missing.items()}
+        return summary
 
     @property
     def is_told_by_members_alone(self) -> bool:
         """Whether nothing is there but the logs of all members: leaders have named them in every round."""
         told = self.view == "members" and not self.has_coordinator
-        return told and self.rounds_known > 0 and not self.rounds_unknown
+        return told and self.summary.rounds_known > 0 and not self.summary.rounds_unknown
 
 
 class GroupPart:
@@ -440,6 +411,11 @@ class GroupPart:
         """Why a row is about this member, and how its client id is known."""
         rules = [*filter(None, [rule]), *self._group.members.name_rules(member_id, instance)]
         return Why([line], "; ".join(rules), inferred=inferred)
+
+    def id_handed_out(self, line: Observation) -> None:
+        name, member_id = self._group.name, line.fields["member_id"]
+        event = events.MemberPending(name, self._group.members.name(member_id), member_id)
+        self._group.emit(line, event, self._named(line, member_id))
 
     def take(self, line: Observation) -> None:
         self.HANDLERS[line.kind](self, line)

@@ -167,7 +167,7 @@ class GroupTimeline:
         """``configuration``: that of the broker whose log it is, as it was logged last. ``refused``: the last
         line that says that the group's partition of __consumer_offsets took no records."""
         record = self._record
-        record.is_only_described = record.is_only_described and one.kind in (DESCRIBED, LOG_ENDS)
+        record.summary.is_only_described &= one.kind in (DESCRIBED, LOG_ENDS)
         record.is_connect = record.is_connect or one.kind == WORKER_CONFIG or WORKER in one.fields
         kind = _PARTS.get(one.kind)
         if kind is not None:

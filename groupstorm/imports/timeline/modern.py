@@ -99,11 +99,6 @@ class ModernGroup(GroupPart):
         event = events.MemberUpdated(group.name, group.members.name(member_id), member_id, self._epoch)
         group.emit(line, event, self._named(line, member_id))
 
-    def _id_handed_out(self, line: Observation) -> None:
-        group, member_id = self._group, line.fields["member_id"]
-        event = events.MemberPending(group.name, group.members.name(member_id), member_id)
-        group.emit(line, event, self._named(line, member_id))
-
     def _left(self, line: Observation) -> None:
         self._remove(line, str(Cause.LEFT))
 
@@ -204,7 +199,7 @@ class ModernGroup(GroupPart):
         group.members.members.setdefault(member_id, None)
         if not self._reached:
             group.emit(line, imported.OwnershipKnown(group.name, epoch), source=Source.WORLD)
-            group.rounds_known += 1
+            group.summary.rounds_known += 1
         self._reached[member_id] = epoch, fields["state"]
         group.emit(line, event, self._named(line, member_id))
         if self._is_stable():
@@ -303,12 +298,12 @@ class ModernGroup(GroupPart):
         if self._first_unlogged is None:
             return
         if group.view == "members" and not self._unowned:
-            group.rounds_known += self._unlogged
+            group.summary.rounds_known += self._unlogged
             return
         line, target = self._first_unlogged
-        group.rounds_unknown += self._unlogged
+        group.summary.rounds_unknown += self._unlogged
         sentence = self._unowned or f"who owned which partition is not known: {_ADD_DEBUG}"
-        group.missing["ownership"] = self._unlogged, sentence
+        group.summary.missing["ownership"] = self._unlogged, sentence
         group.add_missing(line, "ownership", target, sentence, 1)
 
     # -- the group's life ------------------------------------------------------------------------
@@ -347,7 +342,7 @@ class ModernGroup(GroupPart):
     HANDLERS: ClassVar[Handlers] = {
         "modern-joined": _joined,
         "modern-replaced": _replaced,
-        "modern-id-handed-out": _id_handed_out,
+        "modern-id-handed-out": GroupPart.id_handed_out,
         "modern-updated": _updated,
         "modern-left": _left,
         "modern-away": _away,

@@ -69,15 +69,15 @@ class DescribedGroup(GroupPart):
 
     def _described(self, line: Observation) -> None:
         group, fields = self._group, line.fields
-        group.descriptions += 1
+        group.summary.descriptions += 1
         if fields.get("is_timeless"):
             group.is_missing(line, "clock", None, _NO_TIME)
         members = fields["members"]
-        differs = members is not None and self._differs(line, members)
         if members is not None:
+            differs = self._differs(line, members)
             self._change_members(line, members)
             if differs:
-                self._changed_meanwhile(line, self._is_classic(line, members))
+                self._changed_meanwhile(line, members)
         self._change_state(line)
         if members is not None:
             self._assignments(line, members)
@@ -137,7 +137,7 @@ class DescribedGroup(GroupPart):
             if is_classic or member["partitions"]
         }
         self._shares = shares
-        if before is None or not self._group.is_only_described:
+        if before is None or not self._group.summary.is_only_described:
             return False
         return before.keys() != shares.keys() or any(
             had is not None and has is not None and {*had} != {*has}
@@ -151,22 +151,14 @@ class DescribedGroup(GroupPart):
             and all(member["epoch"] is None for member in members)
         )
 
-    def _changed_meanwhile(self, line: Observation, is_classic: bool) -> None:
+    def _changed_meanwhile(self, line: Observation, members: Sequence[Mapping[str, Any]]) -> None:
         """Between the last description and this one. A classic group must have had another generation."""
-        group, last = self._group, self._last
-        assert last is not None
-        if is_classic:
-            generation: Any = group.generation  # null in the row: no description says it
-            changed = events.GroupStateChanged(
-                group.name, group.state, GroupState.PREPARING_REBALANCE, generation, UNKNOWN, None,
-                group.protocol, None, group.members.count,
-            )  # fmt: skip
-            group.emit(line, changed, self._why(line, _REBALANCED), step=-2)
-            group.rebalances_seen += 1
-            group.state = GroupState.PREPARING_REBALANCE
+        assert self._last is not None
+        if self._is_classic(line, members):
+            self._came_into(line, GroupState.PREPARING_REBALANCE, _REBALANCED)
         if self._known:
             self._known = False
-            group.is_missing(last, "ownership", None, _TIME_UNKNOWN)
+            self._group.is_missing(self._last, "ownership", None, _TIME_UNKNOWN)
 
     def _change_state(self, line: Observation) -> None:
         group, state, rule = self._group, line.fields["state"], _STATE
@@ -174,16 +166,19 @@ class DescribedGroup(GroupPart):
         if state is None and members and self._is_classic(line, members) and _names_partitions(members):
             state, rule = GroupState.STABLE, _NAMES_PARTITIONS
         self._change_epoch(line)
-        if state is None or state == group.state:
-            return
-        group.protocol = line.fields["protocol"] or group.protocol
+        if state is not None and state != group.state:
+            group.protocol = line.fields["protocol"] or group.protocol
+            self._came_into(line, state, rule)
+
+    def _came_into(self, line: Observation, state: str, rule: str) -> None:
+        group = self._group
         generation: Any = group.generation  # null in the row if no source says it
         changed = events.GroupStateChanged(
             group.name, group.state, state, generation, UNKNOWN, None, group.protocol, None,
             group.members.count,
         )  # fmt: skip
         group.emit(line, changed, self._why(line, rule), step=-2)
-        group.rebalances_seen += state == GroupState.PREPARING_REBALANCE
+        group.summary.rebalances_seen += state == GroupState.PREPARING_REBALANCE
         group.state = state
 
     def _change_epoch(self, line: Observation) -> None:
@@ -198,7 +193,7 @@ class DescribedGroup(GroupPart):
         group.is_modern, group.generation = True, epoch
         if self._last is not None:
             group.emit(line, events.GroupEpochBumped(group.name, epoch), self._why(line, rule), step=-2)
-            group.rebalances_seen += 1
+            group.summary.rebalances_seen += 1
 
     def _assignments(self, line: Observation, members: Sequence[Mapping[str, Any]]) -> None:
         group = self._group
