@@ -10,7 +10,8 @@ from groupstorm.imports.provenance import Why
 from groupstorm.imports.source import Observation
 from groupstorm.imports.templates import Catalogue, table
 from groupstorm.imports.timeline.ends import EmptiedGroup
-from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
+from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.part import GroupPart, Handlers
 from groupstorm.imports.timeline.reasons import UNKNOWN
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
@@ -36,6 +37,8 @@ _INITIAL_DELAY = "cause: a round of an empty group waits for group.initial.rebal
 _NOT_REJOINED = "cause: the join phase ended by removing members that had not joined"
 _FROM_REASON = "member: the reason of the round names it"
 _COUNT_FITS = "member: it was told its id, and the count of the round says that all who were have joined"
+#: Kinds of lines by which other than new dynamic members come -> the cause.
+_COMES: Final = {"static-created": Cause.STATIC_MEMBER, "pending-joins": Cause.PENDING_MEMBER}
 #: Kinds of lines that say how a member of the empty group went.
 _SAY_HOW: Final = frozenset({"failed", "left", "left-described"})
 
@@ -61,7 +64,6 @@ class ClassicRounds(GroupPart):
         self._emptied = EmptiedGroup(group)
 
     def finish(self) -> None:
-        """No more lines come."""
         self._emptied.settle()
 
     def take(self, line: Observation) -> None:
@@ -250,15 +252,10 @@ class ClassicRounds(GroupPart):
 
     def _created(self, line: Observation) -> None:
         self._see_state(line)
-        instance = line.fields.get("instance")
-        cause = Cause.STATIC_MEMBER if line.kind == "static-created" else Cause.NEW_MEMBER
-        if line.fields["member_id"] not in self._group.members.members:
-            self._add(line, line.fields["member_id"], instance, cause)
-
-    def _pending_joins(self, line: Observation) -> None:
-        self._see_state(line)
-        if line.fields["member_id"] not in self._group.members.members:
-            self._add(line, line.fields["member_id"], None, Cause.PENDING_MEMBER)
+        member_id = line.fields["member_id"]
+        if member_id not in self._group.members.members:
+            cause = _COMES.get(line.kind, Cause.NEW_MEMBER)
+            self._add(line, member_id, line.fields.get("instance"), cause)
 
     def _static_replacing(self, line: Observation) -> None:
         """The new id is in a later line, if in any."""
@@ -343,8 +340,7 @@ class ClassicRounds(GroupPart):
         group = self._group
         generation = line.fields.get("generation")
         group.members.clear()
-        if "count" in line.fields:
-            group.members.count = line.fields["count"]
+        group.members.count = line.fields.get("count")
         group.emit(line, events.GroupCreated(group.name, "loaded"))
         group.generation = generation
         loaded = [
@@ -383,7 +379,7 @@ class ClassicRounds(GroupPart):
         "gone": _end,
         "id-handed-out": _id_handed_out,
         "created": _created,
-        "pending-joins": _pending_joins,
+        "pending-joins": _created,
         "static-created": _created,
         "static-replacing": _static_replacing,
         "static-replaced": _static_replaced,

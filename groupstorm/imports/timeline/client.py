@@ -8,8 +8,9 @@ from typing import ClassVar, Final
 
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.source import Observation
-from groupstorm.imports.timeline.group import NULL, Handlers
+from groupstorm.imports.timeline.group import NULL
 from groupstorm.imports.timeline.member import Member
+from groupstorm.imports.timeline.part import Handlers
 from groupstorm.imports.timeline.reasons import (
     NO_OFFSET,
     REFUSED,

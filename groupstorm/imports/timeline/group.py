@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from sys import intern
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 from groupstorm.history.unknown import GENERATIONS, NAMES, TOPICS
 from groupstorm.imports.provenance import Rows, Why
@@ -28,9 +28,6 @@ NO_ID: Final = "(not-set)"
 NULL: Final[Any] = None
 #: Rounds that stay open for lines of slower clocks and members.
 _OPEN_ROUNDS: Final = 4
-
-#: Kind of an observation -> the method of a part of a group, or of a member, that takes it.
-Handlers = Mapping[str, Callable[[Any, Observation], None]]
 
 ADD_ASSIGNMENTS: Final = (
     "add the log of the group's leader (its client logs the assignment of every member), or of every member"
@@ -387,35 +384,3 @@ class GroupRecord:
         """Whether nothing is there but the logs of all members: leaders have named them in every round."""
         told = self.view == "members" and not self.has_coordinator
         return told and self.summary.rounds_known > 0 and not self.summary.rounds_unknown
-
-
-class GroupPart:
-    """Takes the observations of some kinds about one group, in the order of time.
-
-    A group has the parts whose kinds have come: most groups of a large cluster need one.
-    """
-
-    HANDLERS: ClassVar[Handlers]
-
-    def __init__(self, group: GroupRecord) -> None:
-        self._group = group
-
-    def _named(
-        self,
-        line: Observation,
-        member_id: str,
-        instance: str | None = None,
-        rule: str = "",
-        inferred: bool = False,
-    ) -> Why:
-        """Why a row is about this member, and how its client id is known."""
-        rules = [*filter(None, [rule]), *self._group.members.name_rules(member_id, instance)]
-        return Why([line], "; ".join(rules), inferred=inferred)
-
-    def id_handed_out(self, line: Observation) -> None:
-        name, member_id = self._group.name, line.fields["member_id"]
-        event = events.MemberPending(name, self._group.members.name(member_id), member_id)
-        self._group.emit(line, event, self._named(line, member_id))
-
-    def take(self, line: Observation) -> None:
-        self.HANDLERS[line.kind](self, line)

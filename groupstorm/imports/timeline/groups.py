@@ -21,9 +21,10 @@ from groupstorm.imports.spill import Item, SpillingSorter
 from groupstorm.imports.templates import APPEND_REFUSED, BROKER_CONFIG, BROKER_KINDS, WORKER_CONFIG
 from groupstorm.imports.timeline.classic import ClassicRounds
 from groupstorm.imports.timeline.client import ClientMember
-from groupstorm.imports.timeline.group import GroupPart, GroupRecord
+from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.imports.timeline.modern import ModernGroup
 from groupstorm.imports.timeline.other_clients import OtherMember
+from groupstorm.imports.timeline.part import GroupPart
 from groupstorm.imports.timeline.records import WrittenGenerations
 from groupstorm.imports.timeline.snapshots import DescribedGroup
 from groupstorm.imports.timeline.streams import StreamsThreads
@@ -122,8 +123,6 @@ class ObservationsByGroup:
         return None if number is None else self._of_brokers[number]
 
 
-#: The parts of one group, by their types.
-_Parts = dict[type[GroupPart], GroupPart]
 #: Kind of an observation -> the part of a group that takes it.
 _PARTS: Final[Mapping[str, type[GroupPart]]] = {
     kind: part
@@ -160,7 +159,7 @@ class GroupTimeline:
         self._record = GroupRecord(name, rows)
         for member_id, client in clients.items():
             self._record.members.learn(member_id, client)
-        self._parts: _Parts = {}
+        self._parts: dict[type[GroupPart], GroupPart] = {}
         self._clients: dict[tuple[int, str], ClientMember] = {}
 
     def add(self, one: Observation, configuration: Observation | None, refused: Observation | None) -> None:
@@ -174,26 +173,21 @@ class GroupTimeline:
             record.begin(one)
             record.coordinated(one, configuration)
             record.append_refused = refused or record.append_refused
-            _part(record, self._parts, kind).take(one)
+            self._part(kind).take(one)
         elif one.fields.get("client"):
             self._add_to_client(one)
 
     def finish(self) -> GroupRecord | None:
         """Close what is open. None if the lines say nothing that makes a row."""
-        self._finish(ClassicRounds)
-        for client in self._clients.values():
-            client.finish()
-        self._finish(ModernGroup)
-        self._finish(StreamsThreads)
+        parts = self._parts
+        last = parts.get(ModernGroup), parts.get(StreamsThreads)
+        for part in (parts.get(ClassicRounds), *self._clients.values(), *last):
+            if part is not None:
+                part.finish()
         if self._record.last is None:
             return None
         self._record.finish()
         return self._record
-
-    def _finish(self, kind: type[ClassicRounds] | type[ModernGroup] | type[StreamsThreads]) -> None:
-        part = self._parts.get(kind)
-        if isinstance(part, kind):
-            part.finish()
 
     def _add_to_client(self, one: Observation) -> None:
         record = self._record
@@ -211,12 +205,9 @@ class GroupTimeline:
                 record.begin(one)
             client.take(one, handler)
 
-
-def _part(record: GroupRecord, parts: _Parts, kind: type[GroupPart]) -> GroupPart:
-    """The part of a group, which is made when it is needed first."""
-    if kind not in parts:
-        if kind is WrittenGenerations:
-            parts[kind] = WrittenGenerations(record, _part(record, parts, ClassicRounds))
-        else:
-            parts[kind] = kind(record)
-    return parts[kind]
+    def _part(self, kind: type[GroupPart]) -> GroupPart:
+        """The part of a group, which is made when it is needed first."""
+        if kind not in self._parts:
+            others = [self._part(ClassicRounds)] if kind is WrittenGenerations else []
+            self._parts[kind] = kind(self._record, *others)
+        return self._parts[kind]

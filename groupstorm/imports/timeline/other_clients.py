@@ -10,7 +10,8 @@ from groupstorm.imports.provenance import Why
 from groupstorm.imports.source import Observation
 from groupstorm.imports.templates import error_of
 from groupstorm.imports.timeline.client import TOO_SLOW, ClientMember
-from groupstorm.imports.timeline.group import NO_ID, GroupRecord, Handlers
+from groupstorm.imports.timeline.group import NO_ID, GroupRecord
+from groupstorm.imports.timeline.part import Handlers
 from groupstorm.imports.timeline.reasons import REQUIRED, STARTS, UNKNOWN, cause_of_error
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events.group_states import Cause

@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Final
 
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.source import TIME_RULE, Observation, TimeRule
-from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
+from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.part import GroupPart, Handlers
 from groupstorm.imports.timeline.reasons import UNKNOWN
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import Cause, GroupState

@@ -9,7 +9,8 @@ from typing import ClassVar, Final
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.source import Observation
 from groupstorm.imports.timeline.ends import Deaths
-from groupstorm.imports.timeline.group import NULL, GroupPart, GroupRecord, Handlers
+from groupstorm.imports.timeline.group import NULL, GroupRecord
+from groupstorm.imports.timeline.part import GroupPart, Handlers
 from groupstorm.imports.timeline.reasons import UNKNOWN
 from groupstorm.trace.events import streams as events
 from groupstorm.trace.events.imported import RequestRefused
