@@ -136,7 +136,7 @@ def _needless_moves(finding: Finding, history: History) -> str:
 
 def _poison_record(finding: Finding, history: History) -> str:
     general = finding.pattern.advice
-    return general if [*history.of_kind("poll-timeout")] else f"{general.partition(';')[0]}."
+    return general if history.of_kind("poll-timeout") else f"{general.partition(';')[0]}."
 
 
 def _max_poll_interval(finding: Finding, history: History) -> str:
@@ -167,13 +167,13 @@ def _held_join_phase(finding: Finding, history: History) -> str:
     consumer = general[general.index("group.protocol") :]
     if poison_record(history) is not None:
         return f"Get past the one record (see poison-record), or use {consumer}"
-    if [*history.of_kind("slow-callback")]:
+    if history.of_kind("slow-callback"):
         return f"Do less in onPartitionsRevoked (see slow-callback), or use {consumer}"
-    if [*history.of_kind("process-paused")]:  # batches are as long as ever
+    if history.of_kind("process-paused"):  # batches are as long as ever
         return general.replace(" or max.poll.records", "")
     longest_us = max((one.joining_us or 0 for each in finding.rebalances for one in each.rounds), default=0)
     # a shorter interval would remove members more often
-    if longest_us < _SHORTEST_INTERVAL_US or [*history.of_kind("poll-timeout")]:
+    if longest_us < _SHORTEST_INTERVAL_US or history.of_kind("poll-timeout"):
         return f"Lower max.poll.records, or use {consumer}"
     return general
 
@@ -263,7 +263,7 @@ def first_answer(history: History) -> str:
     said = [one.sentence for one in history.refusals if not one.is_over or not history.rebalances]
     more = [f"And {len(said) - _SAID_MAX:,} more like it."] if len(said) > _SAID_MAX else []
     sentences = [*said[:_SAID_MAX], *more]
-    lost = [*history.of_kind("lost")]
+    lost = history.of_kind("lost")
     if lost and not history.rebalances:
         members = listed([*dict.fromkeys(one.member for one in lost)][:_SAID_MAX])
         sentences.append(
@@ -279,7 +279,7 @@ def first_answer(history: History) -> str:
             f"{member} was given partitions {counted(given, 'time')}, each time by a rebalance of which no "
             "line says who began it, or why."
         )
-    if behind := [*history.of_kind("config-behind")]:
+    if behind := history.of_kind("config-behind"):
         sentences.append(
             f"{behind[0].member} asked for a rebalance {counted(len(behind), 'time')}, as it had another "
             "configuration than the one by which the leader assigns."
@@ -291,7 +291,7 @@ def first_answer(history: History) -> str:
     if history.rebalances or history.rebalances_are_least:
         return " ".join(sentences)
     if history.is_shown_quiet:
-        has_trouble = bool(history.absences) or any(history.of_kind("crashed"))
+        has_trouble = bool(history.absences) or bool(history.of_kind("crashed"))
         return "" if has_trouble else "The group was quiet."
     add = _ADD_BROKER if history.has_member_rows else _ADD_CLIENTS
     lasted = seconds(history.shown_us / 1_000_000)

@@ -21,7 +21,7 @@ from groupstorm.explain.patterns.selecting import (
     find_stop,
     formed_us,
     rounds_of,
-    under_way,
+    under_way_at,
     unique,
     with_changes,
 )
@@ -126,10 +126,10 @@ def aligned_restart(history: History) -> Match | None:
 def migration(history: History) -> Match | None:
     """A live group changed between the classic protocol and KIP-848's. The rolling restart in which it did
     so belongs to it."""
-    converted = [*history.of_kind("converted")]
+    converted = history.of_kind("converted")
     if not converted:
         return None
-    rebalances = [each for one in converted for each in under_way(history, one.time_us)]
+    rebalances = under_way_at(history, (one.time_us for one in converted))
     waves = [wave for wave in _waves(_planned(history)) if any(_is_within(one, wave) for one in converted)]
     in_waves, absences = _belonging(history, waves)
     ways = listed([str(one.row["cause"]) for one in converted])

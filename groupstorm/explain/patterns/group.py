@@ -16,7 +16,7 @@ from groupstorm.explain.patterns.selecting import (
     SECOND_US,
     begins_after,
     rounds_of,
-    under_way,
+    under_way_at,
     unique,
     was_empty,
 )
@@ -113,7 +113,7 @@ def append_failed(history: History) -> Match | None:
     sentence = (
         f"{counted(len(failed), 'time')} in {within} the coordinator could not write the group's assignment."
     )
-    refused = [*history.of_kind("append-refused")]
+    refused = history.of_kind("append-refused")
     if refused:
         row = refused[-1].row
         sentence += f" {row['cause']} is below min.insync.replicas ({row['detail']})."
@@ -137,7 +137,7 @@ def metadata_changed(history: History) -> Match | None:
     """A member joined again because the metadata of its topics had changed: partitions or topics were
     created or deleted, or a topic matched its pattern. Seen as metadata-changed, or as a rebalance of
     new partitions."""
-    found = [*history.of_kind("metadata-changed", "topics-changed")]
+    found = history.of_kind("metadata-changed", "topics-changed")
     rebalances = [
         one
         for one in history.rebalances
@@ -243,7 +243,7 @@ def start(history: History) -> Match | None:
 def follow_ups(history: History) -> Match | None:
     """Kafka Streams asked for further rebalances: tasks change their owner only when the old one has
     released them or a warm-up has caught up."""
-    due = [*history.of_kind("follow-up")]
+    due = history.of_kind("follow-up")
     if not due:
         return None
     members = unique(one.member for one in due)
@@ -290,14 +290,14 @@ def moved_cold(history: History) -> Match | None:
         f"{seconds(down_us / SECOND_US)} until then."
     )
     processes = unique(str(one.row.get("process", "")) for one in moved)
-    rebalances = [each for one in moved for each in under_way(history, one.time_us)]
+    rebalances = under_way_at(history, (one.time_us for one in moved))
     return Match(sentence, processes, rebalances, (), [one.row for one in moved], down_us=down_us)
 
 
 def _from_nothing(history: History) -> Sequence[Incident]:
     """Restorations from the beginning of a changelog after all tasks had run once."""
     count = 0 if history.figures is None else history.figures.tasks_from_scratch or 0
-    return [*history.of_kind("restored-from-nothing")][-count:] if count else ()
+    return history.of_kind("restored-from-nothing")[-count:] if count else ()
 
 
 def _gone_before(history: History, restorations: Sequence[Incident]) -> Sequence[Incident]:

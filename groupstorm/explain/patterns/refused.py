@@ -36,28 +36,30 @@ _OF_OTHERS: Final = COORDINATOR_ERRORS | {FENCED, INCONSISTENT, UNRELEASED}
 def never_rejoined(history: History) -> Match | None:
     """A member's heartbeats were refused for 10 s or more because the group was rebalancing, and the log
     has no generation of it after that: it did not call poll(), with which it would have joined again."""
-    return _told(history, _never_rejoined)
+    return _told(
+        history,
+        lambda one: (
+            one.api == HEARTBEAT and one.error == REBALANCING and one.lasted_us >= SLOW_US and not one.is_over
+        ),
+    )
 
 
 def join_refused(history: History) -> Match | None:
     """A member tried three times or more to join, was refused each time, and got no generation by the end
     of its log. (A coordinator that moved, a fenced static member and assignors that do not fit are other
     patterns.)"""
-    return _told(history, _join_refused)
+    return _told(
+        history,
+        lambda one: (
+            one.api == JOIN and one.count >= TRIED_MIN and one.error not in _OF_OTHERS and not one.is_over
+        ),
+    )
 
 
 def commit_in_rebalance(history: History) -> Match | None:
     """A commit was refused because the group was rebalancing: the member has to poll() first, and may have
     lost the partitions by then."""
     return _told(history, lambda one: one.api == COMMIT and one.error == REBALANCING)
-
-
-def _never_rejoined(one: Refusal) -> bool:
-    return one.api == HEARTBEAT and one.error == REBALANCING and not one.is_over and one.lasted_us >= SLOW_US
-
-
-def _join_refused(one: Refusal) -> bool:
-    return one.api == JOIN and not one.is_over and one.count >= TRIED_MIN and one.error not in _OF_OTHERS
 
 
 def _told(history: History, is_meant: Callable[[Refusal], bool]) -> Match | None:
@@ -75,7 +77,7 @@ def _told(history: History, is_meant: Callable[[Refusal], bool]) -> Match | None
 def no_offset(history: History) -> Match | None:
     """A member found no committed offset, or one that the partition does not have any more, and began
     where auto.offset.reset says. (Not of a group whose first generation is in the log: it is new.)"""
-    resets = [*history.of_kind("offset-reset")]
+    resets = history.of_kind("offset-reset")
     first = history.rebalances[0].rounds[0].begun.get("generation") if history.rebalances else None
     by_cause: dict[str, list[str]] = {}
     began: dict[str, int] = {}
@@ -104,7 +106,7 @@ def _named(partitions: Sequence[str], began: dict[str, int]) -> str:
 def config_behind(history: History) -> Match | None:
     """A worker of Kafka Connect joined three times or more only because it had not read the configuration by
     which the leader assigns (config.storage.topic) to its end, or has another one."""
-    found = [*history.of_kind("config-behind")]
+    found = history.of_kind("config-behind")
     times = Counter(one.member for one in found)
     asked = [one for one in found if times[one.member] >= TRIED_MIN]
     if not asked:

@@ -107,7 +107,7 @@ def outage(history: History) -> Match | None:
 
 def _told(history: History, kind: str) -> Match | None:
     """Members' own logs, without any word of the coordinator about who went."""
-    told = [*history.of_kind(kind)]
+    told = history.of_kind(kind)
     if not told or any(one.kind is ChangeKind.WENT for one in history.changes):
         return None
     members = unique(one.member for one in told)

@@ -14,6 +14,7 @@ from groupstorm.explain.patterns.selecting import (
     begun_by,
     rounds_of,
     under_way,
+    under_way_at,
     unique,
     was_empty,
 )
@@ -75,7 +76,7 @@ def slow_revocation(history: History) -> Match | None:
         f"{counted(len(slow), 'revocation')} took 10 s or more, the longest "
         f"{seconds(worst.lasted_us / SECOND_US)} ({worst.member})."
     )
-    rebalances = [rebalance for one in slow for rebalance in under_way(history, int(one.first["time_us"]))]
+    rebalances = under_way_at(history, (int(one.first["time_us"]) for one in slow))
     rows = [row for one in slow for row in (one.first, one.last)]
     return Match(sentence, unique(one.member for one in slow), rebalances, (), rows)
 
@@ -167,7 +168,7 @@ def _name(history: History, member_id: str) -> str:
 def slow_callback(history: History) -> Match | None:
     """onPartitionsRevoked, or onPartitionsLost, took 3 s or more: meanwhile the partition has no owner,
     and the round waits for the member."""
-    slow = [*history.of_kind("slow-callback")]
+    slow = history.of_kind("slow-callback")
     if not slow:
         return None
     longest = max(slow, key=lambda one: int(one.row["duration_us"]))
@@ -177,12 +178,7 @@ def slow_callback(history: History) -> Match | None:
         f"longest {seconds(longest.row['duration_us'] / SECOND_US)} ({longest.member})."
     )
     spans = [(one.time_us, one.time_us + int(one.row["duration_us"])) for one in slow]
-    rebalances = [
-        one
-        for one in history.rebalances
-        if any(one.begun_us <= to_us and from_us <= one.until_us(history.to_us) for from_us, to_us in spans)
-    ]
-    return Match(sentence, members, rebalances, (), [one.row for one in slow])
+    return Match(sentence, members, under_way(history, spans), (), [one.row for one in slow])
 
 
 def next_heartbeat(history: History) -> Match | None:
@@ -223,7 +219,7 @@ def max_poll_interval(history: History) -> Match | None:
 def poll_timeouts(history: History, setting: str) -> Match | None:
     """The members that left, because ``setting`` had passed."""
     kinds = ("poll-timeout", "poll-timeout-lost", "poll-timeout-told")
-    left = next((found for kind in kinds if (found := [*history.of_kind(kind)])), [])
+    left = next((found for kind in kinds if (found := history.of_kind(kind))), [])
     if not left:
         return None
     members = unique(one.member for one in left)
@@ -231,7 +227,7 @@ def poll_timeouts(history: History, setting: str) -> Match | None:
     absences: list[Absence] = []
     for one in left:
         span = one.time_us - SECOND_US, _back_us(history, one)
-        rebalances += [*begun_by(history, {one.member}, *span), *under_way(history, one.time_us)]
+        rebalances += [*begun_by(history, {one.member}, *span), *under_way_at(history, [one.time_us])]
         absences += away(history, {one.member}, *span)
     limit = history.settings.number(setting, members[0] if members else "")
     after = "" if limit is None else f" of {seconds(limit / 1000)}"
@@ -330,10 +326,5 @@ def waiting_work(history: History) -> Match | None:
     if delays:
         most = max(int(row["duration_us"]) for row in delays)
         sentence += f" The leader let it wait for its worker, up to {seconds(most / SECOND_US)} each time."
-    ends = {one.to_us for one in history.work.gaps}
-    rebalances = [
-        one
-        for one in history.rebalances
-        if any(one.begun_us <= at <= one.until_us(history.to_us) + SECOND_US for at in ends)
-    ]
+    rebalances = under_way(history, {(one.to_us - SECOND_US, one.to_us) for one in history.work.gaps})
     return Match(sentence, unique(one.old_worker for one in gaps), rebalances, (), delays)
