@@ -291,8 +291,7 @@ def first_answer(history: History) -> str:
     if history.rebalances or history.rebalances_are_least:
         return " ".join(sentences)
     if history.is_shown_quiet:
-        has_trouble = bool(history.absences) or bool(history.of_kind("crashed"))
-        return "" if has_trouble else "The group was quiet."
+        return "" if history.absences or history.of_kind("crashed") else "The group was quiet."
     add = _ADD_BROKER if history.has_member_rows else _ADD_CLIENTS
     lasted = seconds(history.shown_us / 1_000_000)
     return " ".join(

@@ -13,12 +13,8 @@ from groupstorm.wording import counted, seconds
 #: Errors with which a coordinator refuses what a member sends that is no member any more.
 ZOMBIE_ERRORS: Final = frozenset(
     {
-        "ILLEGAL_GENERATION",
-        "UNKNOWN_MEMBER_ID",
-        "FENCED_MEMBER_EPOCH",
-        "STALE_MEMBER_EPOCH",
-        "CommitFailedException",
-        "TaskMigratedException",
+        *("ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH"),
+        *("CommitFailedException", "TaskMigratedException"),
     }
 )
 #: The answer of a coordinator that cannot write to __consumer_offsets, too.

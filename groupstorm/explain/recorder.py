@@ -50,11 +50,7 @@ class Recorder:
     """
 
     def __init__(
-        self,
-        group: str,
-        from_us: int,
-        first_us: int,
-        listeners: Sequence[OwnershipListener] = (),
+        self, group: str, from_us: int, first_us: int, listeners: Sequence[OwnershipListener] = ()
     ) -> None:
         self._history = History(group, from_us, first_us=first_us)
         self._listeners = listeners

@@ -120,7 +120,6 @@ class LogSource(ABC):
         self.untimed = 0
         self.writers: set[Writer] = set()
         self.first_us: int | None = None
-        self.last_us: int | None = None
         #: The damage in the source: one sentence each.
         self.damage: list[str] = []
         #: Topic id, as Kafka prints it -> name, as far as the source says it.
@@ -168,10 +167,7 @@ class LogSource(ABC):
         self.lines = begun + file.line
 
     def see_time(self, time_us: int) -> None:
-        if self.first_us is None or time_us < self.first_us:
-            self.first_us = time_us
-        if self.last_us is None or time_us > self.last_us:
-            self.last_us = time_us
+        self.first_us = time_us if self.first_us is None else min(time_us, self.first_us)
 
     def count_not_understood(self, text: str, shape: str) -> None:
         """A line that looks like Kafka's, and says nothing that groupstorm knows."""

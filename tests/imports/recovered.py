@@ -390,9 +390,4 @@ def _wrong_assignments(trace: ImportedRecording, group: str, saw: Mapping[str, A
 
 
 #: Column of the table -> how it is computed.
-COLUMNS: Final = {
-    "generations": generations,
-    "causes": causes,
-    "members": members,
-    "ownership": ownership,
-}
+COLUMNS: Final = {"generations": generations, "causes": causes, "members": members, "ownership": ownership}

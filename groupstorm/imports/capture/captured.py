@@ -11,14 +11,7 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.broker.log.batches import HEADER_BYTES, parse_stored
 from groupstorm.clients.wire.admin import committed_offsets, describe_consumer_group, describe_group
 from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.clients.wire.logs import (
-    FETCH,
-    FetchSizes,
-    OffsetReset,
-    ask_leader,
-    by_leader,
-    fetch_request,
-)
+from groupstorm.clients.wire.logs import FETCH, FetchSizes, OffsetReset, ask_leader, by_leader, fetch_request
 from groupstorm.clients.wire.positions import Position
 from groupstorm.coordinator.errors import Error
 from groupstorm.imports.groups_command import DESCRIBED, LOG_ENDS
@@ -95,19 +88,15 @@ class CapturedRecords(_Captured):
         #: The topics of assignments, which records of consumer groups name by their ids.
         self.assigned_topics: set[str] = set()
 
-    def keep_ready(self) -> None:
-        """Keep what the observer has."""
-        self._keep_records(self.observer.ready())
-
-    def finish(self) -> None:
-        """No more records come."""
-        self._keep_records(self.observer.finish())
-
-    def _keep_records(self, observations: list[Observation]) -> None:
+    def keep(self, observations: Iterable[Observation]) -> None:
         for one in observations:
             if one.kind == CURRENT:
                 self.assigned_topics |= topics_in(one)
-        self.keep(observations)
+            super().keep([one])
+
+    def finish(self) -> None:
+        """No more records come."""
+        self.keep(self.observer.finish())
 
 
 TOPIC: Final = "__consumer_offsets"
@@ -160,7 +149,7 @@ class OffsetsTail:
             return 0
         self._check(error)
         self._take(bytes(found.records or b""))
-        self._source.keep_ready()
+        self._source.keep(self._source.observer.ready())
         return self._source.lines - before
 
     async def _leader(self) -> int:

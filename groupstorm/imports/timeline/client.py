@@ -30,15 +30,9 @@ from groupstorm.trace.schema import Source
 
 #: Settings of a client that say how its group behaves.
 _SETTINGS: Final = (
-    "session.timeout.ms",
-    "heartbeat.interval.ms",
-    "max.poll.interval.ms",
-    "partition.assignment.strategy",
-    "group.protocol",
-    "group.instance.id",
-    "client.rack",
-    "scheduled.rebalance.max.delay.ms",
-    "rebalance.timeout.ms",
+    *("session.timeout.ms", "heartbeat.interval.ms", "max.poll.interval.ms"),
+    *("partition.assignment.strategy", "group.protocol", "group.instance.id", "client.rack"),
+    *("scheduled.rebalance.max.delay.ms", "rebalance.timeout.ms"),
 )
 
 #: An answer that comes sooner did not wait for other members.

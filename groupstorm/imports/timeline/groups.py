@@ -132,15 +132,8 @@ _PARTS: Final[Mapping[str, type[GroupPart]]] = {
 #: Kinds of lines that say the client id of the member whose id they have.
 OWN_MEMBER_ID: Final = frozenset(
     {
-        "joined",
-        "synced",
-        "learned",
-        "transition",
-        "rd-joined",
-        "rd-member-id",
-        "rd-epoch",
-        "left-described",
-        "loaded-member",
+        *("joined", "synced", "learned", "transition", "rd-joined", "rd-member-id", "rd-epoch"),
+        *("left-described", "loaded-member"),
     }
 )
 
