@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from groupstorm.imports.offsets_topic.meaning import COMMITTED, GENERATION, GROUP_GONE, MEMBER_GONE
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.source import TIME_RULE, LogSource, Observation
 from groupstorm.imports.timeline.members import name_before_uuid
@@ -59,13 +60,8 @@ class Offset(NamedTuple):
 _Marks = dict[tuple[str, int, int], tuple[int | None, int | None]]
 
 
-#: The kind of a generation's record: it is written when the assignment is there, and says when the joins
-#: were answered.
-_GENERATION: Final = "generation-written"
 #: Records come behind the lines of one time that are about them.
-_RECORDS: Final = frozenset({_GENERATION, "offsets-written", "group-tombstone", "member-tombstone"})
-
-
+_RECORDS: Final = frozenset({GENERATION, COMMITTED, GROUP_GONE, MEMBER_GONE})
 #: Sources with the clock of the brokers.
 _COORDINATORS: Final = frozenset({Writer.BROKER, Writer.OFFSETS_TOPIC})
 
@@ -84,7 +80,7 @@ class Anchors:
         self._static: set[tuple[str, str]] = set()
 
     def add(self, one: Observation) -> None:
-        if one.kind == _GENERATION:
+        if one.kind == GENERATION:
             self._add_generation(one)
             return
         if one.fields.get("instance") is not None:
@@ -130,7 +126,8 @@ class Anchors:
             names[name] = max(asked, names.get(name, asked))
 
     def _add_generation(self, one: Observation) -> None:
-        """The record of a generation stands at both barriers of its round."""
+        """The record of a generation stands at both barriers of its round: it is written when the assignment
+        is there, and says when the joins were answered."""
         marks = self._marks.setdefault(one.source, {})
         if len(marks) >= GENERATIONS_MAX:
             return

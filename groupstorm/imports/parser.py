@@ -28,12 +28,10 @@ from groupstorm.imports.envelopes import (
 from groupstorm.imports.line_owners import LineOwners
 from groupstorm.imports.lines import HEAD_BYTES, INDENTED, Log, LogFile
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
-from groupstorm.imports.source import LogSource, Observation
+from groupstorm.imports.source import NOTED, LogSource, Observation
 from groupstorm.imports.templates import BARE, BARE_BEGINNING, CATALOGUES, Catalogue, Found
 from groupstorm.imports.times import Instant, instant, sights
 
-#: Kinds of lines that are understood, and change nothing.
-NOTED: Final = "noted"
 #: The steps of a round, by the kinds of lines that tell them.
 _STEPS: Final[Mapping[str, int]] = {
     **dict.fromkeys(("preparing", "joining", "rd-joining"), 1),

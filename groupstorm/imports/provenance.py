@@ -107,14 +107,9 @@ class Rows:
 
 def _bounded(why: Why) -> Why:
     """With the rule of a line behind the row whose time is a bound."""
-    for one in why.evidence:
-        if TIME_RULE in one.fields:
-            break
-    else:
-        return why
-    rules = {one.fields[TIME_RULE] for one in why.evidence if TIME_RULE in one.fields}
-    for bound, sentence in sorted(rules):
-        times = [one.time_us for one in why.evidence if TIME_RULE in one.fields]
+    bounded = [one for one in why.evidence if TIME_RULE in one.fields]
+    times = [one.time_us for one in bounded]
+    for bound, sentence in sorted({one.fields[TIME_RULE] for one in bounded}):
         why = why._replace(rule="; ".join(filter(None, (why.rule, sentence))), inferred=True)
         if bound == "earliest" and why.earliest_us is None:
             why = why._replace(earliest_us=max(times))

@@ -18,6 +18,8 @@ from groupstorm.imports.lines import HEAD_BYTES, Log, LogFile, open_files
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.times import DAY_US, Instant, completed, day_order, in_year, to_utc_us
 
+#: The kind of lines and records that are understood, and change nothing.
+NOTED: Final = "noted"
 #: The field of an observation whose time is a bound: a `TimeRule`.
 TIME_RULE: Final = "time_rule"
 #: The field of an observation that names the pod or container whose log the line is of.

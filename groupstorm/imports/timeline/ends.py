@@ -6,7 +6,6 @@ group that is empty now, the lines that follow may say how they went.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from groupstorm.history.unknown import DEATHS
@@ -25,6 +24,11 @@ _DIED: Final = (
     "the member's own log ends here without a word; its session of {session:g} s ran from its last "
     "heartbeat, and the next one was due {heartbeat:g} s later{assumed}: it died in between, "
     "the middle is taken"
+)
+_UNKNOWN: Final = (
+    "when {client} died (a log says only by when it had), so its partitions were un-owned for longer than is "
+    "counted: add the client's configuration (session.timeout.ms; Java logs it) and the broker's log, or "
+    "__consumer_offsets"
 )
 _ASSUMED: Final = " (no log says how much, this is usual)"
 #: What all client libraries take as heartbeat.interval.ms by default, and the usual part of the session.
@@ -97,9 +101,10 @@ class Deaths:
         if expired is None or session_ms is None:
             why = Why([before, noticed], _NOTICED, before.time_us, noticed.time_us, inferred=True)
             self._group.emit(noticed, event, why, Source.MEMBER, step)
-            self._group.is_missing(self._group.here(noticed), DEATHS, None, _unknown(self._client))
+            sentence = _UNKNOWN.format(client=self._client)
+            self._group.is_missing(self._group.here(noticed), DEATHS, None, sentence)
             return
-        heartbeat_ms = self._heartbeat_ms()
+        heartbeat_ms = self._setting_ms("heartbeat.interval.ms")
         taken_ms = heartbeat_ms or min(_HEARTBEAT_MS, session_ms // _HEARTBEATS_OF_A_SESSION)
         heard_us = expired.time_us - session_ms * 1000
         earliest_us = min(max(before.time_us, heard_us - _LATE_US), noticed.time_us)
@@ -112,41 +117,21 @@ class Deaths:
         self._group.emit(died, event, why, Source.MEMBER)
 
     def _session_ms(self, member_id: str) -> int | None:
+        group, own = self._group, self._setting_ms("session.timeout.ms")
+        if group.is_modern:
+            return own
+        others = group.session_timeouts_of_clients_ms.get(self._client, ())  # of the client's other processes
+        same = next(iter(others)) if len(others) == 1 else None
+        return group.session_timeouts_ms.get(member_id) or own or same
+
+    def _setting_ms(self, name: str) -> int | None:
+        """A setting of the client; in a group of the newer protocols it is the broker's."""
+        text = self.configured.get(name, "")
         if self._group.is_modern:
-            return _milliseconds(self._group.broker_settings, f"group.{self._kind}.session.timeout.ms")
-        described = self._group.session_timeouts_ms.get(member_id)
-        own = _milliseconds(self.configured, "session.timeout.ms")
-        return described or own or self._session_of_others_ms()
-
-    @property
-    def _kind(self) -> str:
-        return "streams" if self._group.is_streams else "consumer"
-
-    def _session_of_others_ms(self) -> int | None:
-        """Return the session timeout of the client's other processes, if all have the same."""
-        described = self._group.session_timeouts_of_clients_ms.get(self._client, ())
-        return next(iter(described)) if len(described) == 1 else None
-
-    def _heartbeat_ms(self) -> int | None:
-        if self._group.is_modern:
-            return _milliseconds(self._group.broker_settings, f"group.{self._kind}.heartbeat.interval.ms")
-        return _milliseconds(self.configured, "heartbeat.interval.ms")
-
-
-def _unknown(client: str) -> str:
-    return (
-        f"when {client} died (a log says only by when it had), so its partitions were un-owned for longer "
-        "than is counted: add the client's configuration (session.timeout.ms; Java logs it) and the broker's "
-        "log, or __consumer_offsets"
-    )
-
-
-def _milliseconds(settings: Mapping[str, str], name: str) -> int | None:
-    text = settings.get(name, "")
-    if not (text.isascii() and text.isdecimal()):
-        return None
-    number = int(text[:12])
-    return number if 0 < number <= _SETTING_MAX_MS else None
+            kind = "streams" if self._group.is_streams else "consumer"
+            text = self._group.broker_settings.get(f"group.{kind}.{name}", "")
+        number = int(text[:12]) if text.isascii() and text.isdecimal() else 0
+        return number if 0 < number <= _SETTING_MAX_MS else None
 
 
 _EMPTY = "cause: the group is empty, and no line says how the member went"

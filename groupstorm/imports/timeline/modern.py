@@ -67,11 +67,11 @@ class ModernGroup(GroupPart):
         self._unowned = ""
         #: How many targets there are whose outcome no line of the coordinator says.
         self._unlogged = 0
+        #: The line by which the first of these is over, and its epoch.
+        self._first_unlogged: tuple[Observation, int | None] | None = None
         #: The first line about a target, and whether any line said that all members had reached theirs.
         self._first_target: Observation | None = None
         self._was_stable = False
-        #: The line by which the first of these is over, and its epoch.
-        self._first_unlogged: tuple[Observation, int | None] | None = None
 
     # -- members ---------------------------------------------------------------------------------
 
@@ -100,15 +100,15 @@ class ModernGroup(GroupPart):
         event = events.MemberUpdated(group.name, group.members.name(member_id), member_id, self._epoch)
         group.emit(line, event, self._named(line, member_id))
 
-    def _left(self, line: Observation) -> None:
-        self._remove(line, str(Cause.LEFT))
+    def _gone(self, line: Observation) -> None:
+        self._remove(line, str(Cause.LEFT if line.kind == "modern-left" else Cause.REBALANCE_TIMEOUT))
 
     def _away(self, line: Observation) -> None:
         """A static member that will be back keeps its partitions, and stays in the group, at no epoch."""
         member_id = line.fields["member_id"]
         if member_id in self._reached:
             self._reached[member_id] = _AWAY, self._reached[member_id][1]
-            self._change(line, RECONCILING, Cause.HEARTBEAT, _MEMBER_AWAY)
+            self._change(line, RECONCILING, _MEMBER_AWAY)
 
     def _fenced(self, line: Observation) -> None:
         reason = line.fields["reason"].rstrip(". ")
@@ -121,9 +121,6 @@ class ModernGroup(GroupPart):
         said = json.dumps({"group.instance.id": fields["instance"]})
         event = imported.MemberConfigured(group.name, group.members.name(fields["member_id"]), said)
         group.emit(line, event, self._named(line, fields["member_id"]), Source.WORLD)
-
-    def _fenced_late(self, line: Observation) -> None:
-        self._remove(line, str(Cause.REBALANCE_TIMEOUT))
 
     def _remove(self, line: Observation, cause: str, rule: str = "") -> None:
         group, member_id = self._group, line.fields["member_id"]
@@ -140,9 +137,9 @@ class ModernGroup(GroupPart):
             bumped = events.GroupEpochBumped(group.name, self._epoch)
             group.emit(line, bumped, Why([line], _BUMPED_UNSAID, inferred=True))
             if group.members.members:
-                self._change(line, ASSIGNING, cause, _ASSIGNING)
+                self._change(line, ASSIGNING, _ASSIGNING, cause)
         if not group.members.members and (count == 0 or (count is None and is_known)):
-            self._change(line, EMPTY, Cause.NO_MEMBERS, _EMPTY_AGAIN)
+            self._change(line, EMPTY, _EMPTY_AGAIN, Cause.NO_MEMBERS)
 
     # -- epochs and assignments ------------------------------------------------------------------
 
@@ -160,7 +157,7 @@ class ModernGroup(GroupPart):
             rule = _ASSIGNING
             if before is None and self._epoch <= _FIRST_EPOCH and len(self._group.members.members) == 1:
                 self._group.state, rule = EMPTY, f"{_NEW_GROUP}; {_ASSIGNING}"
-            self._change(line, ASSIGNING, Cause.HEARTBEAT, rule)
+            self._change(line, ASSIGNING, rule)
 
     def _targets(self, line: Observation) -> None:
         group, fields = self._group, line.fields
@@ -176,7 +173,7 @@ class ModernGroup(GroupPart):
         if targets is not None:
             for gone in [one for one in group.members.members if one not in targets]:
                 self._drop(line, gone)
-        self._change(line, RECONCILING, Cause.HEARTBEAT, _RECONCILING)
+        self._change(line, RECONCILING, _RECONCILING)
 
     def _drop(self, line: Observation, member_id: str) -> None:
         """The targets name every member of the group, and not this one."""
@@ -204,9 +201,9 @@ class ModernGroup(GroupPart):
         self._reached[member_id] = epoch, fields["state"]
         group.emit(line, event, self._named(line, member_id))
         if self._is_stable():
-            self._change(line, STABLE, Cause.HEARTBEAT, _STABLE)
+            self._change(line, STABLE, _STABLE)
         elif group.state == ASSIGNING and epoch == self._epoch:  # targets that change nothing are not logged
-            self._change(line, RECONCILING, Cause.HEARTBEAT, _MEMBER_THERE)
+            self._change(line, RECONCILING, _MEMBER_THERE)
 
     def _reconciled(self, fields: Mapping[str, Any]) -> events.MemberReconciled:
         group, member_id = self._group, fields["member_id"]
@@ -243,7 +240,7 @@ class ModernGroup(GroupPart):
             return
         self._target = line.fields["epoch"]
         group.emit(line, events.TargetAssigned(group.name, self._target or 0, count))
-        self._change(line, RECONCILING, Cause.HEARTBEAT, _RECONCILING)
+        self._change(line, RECONCILING, _RECONCILING)
 
     def _epoch_tombstone(self, line: Observation) -> None:
         if self._epoch is not None:
@@ -259,14 +256,14 @@ class ModernGroup(GroupPart):
         self._unowned = _WITHOUT_OWNERS["streams"]
         self._reached[fields["member_id"]] = fields["epoch"], fields["state"]
         if self._is_stable():
-            self._change(line, STABLE, Cause.HEARTBEAT, _STABLE)
+            self._change(line, STABLE, _STABLE)
 
     def _is_stable(self) -> bool:
         members = self._group.members.members
         there = [self._reached.get(member_id) for member_id in members]
         return bool(there) and all(one == (self._epoch, STABLE.upper()) for one in there)
 
-    def _change(self, line: Observation, state: str, cause: str, rule: str) -> None:
+    def _change(self, line: Observation, state: str, rule: str, cause: str = Cause.HEARTBEAT) -> None:
         group = self._group
         self._was_stable = self._was_stable or state == STABLE
         if state == STABLE:
@@ -345,11 +342,11 @@ class ModernGroup(GroupPart):
         "modern-replaced": _replaced,
         "modern-id-handed-out": GroupPart.id_handed_out,
         "modern-updated": _updated,
-        "modern-left": _left,
+        "modern-left": _gone,
         "modern-away": _away,
         "modern-fenced": _fenced,
         "modern-refused": _refused,
-        "modern-fenced-late": _fenced_late,
+        "modern-fenced-late": _gone,
         "epoch": _bumped,
         "target": _targets,
         "member-assignment": _assignment,
