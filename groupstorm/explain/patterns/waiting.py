@@ -21,6 +21,7 @@ from groupstorm.explain.patterns.selecting import (
 from groupstorm.explain.stuck_records import StuckRecord
 from groupstorm.history.reasons import SLOW_US
 from groupstorm.history.rebalances import Absence, ChangeKind, Rebalance, Round
+from groupstorm.imports.timeline.members import name_before_uuid
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.wording import counted, listed, seconds
 
@@ -159,9 +160,7 @@ def _is_of_session(rebalance: Rebalance) -> bool:
 
 
 def _name(history: History, member_id: str) -> str:
-    """The name of a member: a coordinator makes its id of its client id, or group.instance.id, a hyphen and
-    a UUID of 36 characters."""
-    name = member_id[:-37]
+    name = name_before_uuid(member_id)
     return name if name in history.subscriptions or name in history.assignments else member_id
 
 

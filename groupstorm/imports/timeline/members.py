@@ -120,8 +120,6 @@ class _Row(NamedTuple):
     line: Observation
     event: events.MemberAdded | events.MemberRemoved
     rule: str
-    #: The generation that the member had last, or before it came.
-    generation: int
 
 
 class Comings:
@@ -139,7 +137,7 @@ class Comings:
     def left(self, line: Observation, client: str, member_id: str, generation: int) -> None:
         """A member's own log says that it leaves."""
         event = events.MemberRemoved(self._group, client, member_id, None, generation, Cause.LEFT)
-        self._left[member_id] = _Row(line, event, _LEFT, generation)
+        self._left[member_id] = _Row(line, event, _LEFT)
 
     def round(self, one: Round, names: Mapping[str, str]) -> None:
         """A round is over, or no more lines of it are expected. ``names``: client ids of its members."""
@@ -165,10 +163,11 @@ class Comings:
     def _gone_by(self, one: Round, line: Observation) -> set[str]:
         """Make the rows of members that had left before this round. Its partitions had no owner from then on
         only if this is the next generation: another one would have given them to others."""
-        gone = {member_id for member_id, row in self._left.items() if row.generation < one.generation}
+        last = {member_id: row.event.generation or 0 for member_id, row in self._left.items()}
+        gone = {member_id for member_id, generation in last.items() if generation < one.generation}
         for member_id in sorted(gone):
             row = self._left.pop(member_id)
-            is_next = row.generation == one.generation - 1
+            is_next = last[member_id] == one.generation - 1
             self._rows.append(row if is_next else row._replace(line=line))
         return gone
 
@@ -184,11 +183,11 @@ class Comings:
         rule = _WENT if is_gone else STARTED if member_id in one.new else _CAME
         instance = one.new[member_id][1] if member_id in one.new else None
         event = kind(self._group, self._known[member_id], member_id, instance, one.generation - 1, cause)
-        self._rows.append(_Row(line, event, rule, one.generation - 1))
+        self._rows.append(_Row(line, event, rule))
 
     def tell(self, rows: Rows) -> None:
         """No more lines come."""
-        for line, event, rule, _ in self._rows:
+        for line, event, rule in self._rows:
             why = Why([line], rule, None, line.time_us, inferred=True)
             rows.add(line, Source.COORDINATOR, event, why, _STEP)
 
