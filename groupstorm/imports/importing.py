@@ -210,8 +210,7 @@ def _check(parsers: Sequence[LogSource]) -> None:
             )
         if parser.untimed and parser.first_us is None:
             raise InputError(
-                f"{parser.log.name}: lines about groups ({parser.untimed}), and none says when: expected a "
-                f"log with "
+                f"{name}: lines about groups ({parser.untimed}), and none says when: expected a log with "
                 "times; if it has them, name them with --pattern '(?P<time>...)'"
             )
 

@@ -52,6 +52,11 @@ class Why(NamedTuple):
     missing: bool = False
 
 
+def between(before: Observation | None, line: Observation, rule: str) -> Why:
+    """Why a row says what happened after ``before``, if there was anything, and not later than ``line``."""
+    return Why([line], rule, None if before is None else before.time_us, line.time_us, inferred=True)
+
+
 @cache
 def with_provenance(event_type: Any) -> Any:
     """The event type with the columns of provenance behind its own."""

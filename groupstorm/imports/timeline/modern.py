@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.source import Observation
@@ -185,15 +185,18 @@ class ModernGroup(GroupPart):
     def _assignment(self, line: Observation) -> None:
         group, fields = self._group, line.fields
         group.is_modern = self._assignments_logged = True
-        event = self._reconciled(fields)
-        if self._told.get(fields["member_id"]) == event:
+        member_id, epoch = fields["member_id"], fields["epoch"]
+        event = events.MemberReconciled(
+            group.name, group.members.name(member_id), member_id, epoch, fields["state"],
+            tuple(fields["partitions"]), tuple(fields.get("revoking") or ()),
+        )  # fmt: skip
+        before = self._told.get(member_id)
+        if before == event:
             return
-        before = self._told.get(fields["member_id"])
         had = set() if before is None else {*before.partitions}
         group.topics.given_up(had.difference(event.partitions), line)
         group.topics.taken(set(event.partitions) - had, line)
-        self._told[fields["member_id"]] = event
-        member_id, epoch = fields["member_id"], fields["epoch"]
+        self._told[member_id] = event
         group.members.members.setdefault(member_id, None)
         if not self._reached:
             group.emit(line, imported.OwnershipKnown(group.name, epoch), source=Source.WORLD)
@@ -204,13 +207,6 @@ class ModernGroup(GroupPart):
             self._change(line, STABLE, _STABLE)
         elif group.state == ASSIGNING and epoch == self._epoch:  # targets that change nothing are not logged
             self._change(line, RECONCILING, _MEMBER_THERE)
-
-    def _reconciled(self, fields: Mapping[str, Any]) -> events.MemberReconciled:
-        group, member_id = self._group, fields["member_id"]
-        return events.MemberReconciled(
-            group.name, group.members.name(member_id), member_id, fields["epoch"], fields["state"],
-            tuple(fields["partitions"]), tuple(fields.get("revoking") or ()),
-        )  # fmt: skip
 
     # -- records of the offsets topic ------------------------------------------------------------
 

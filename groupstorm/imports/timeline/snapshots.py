@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from groupstorm.imports.groups_command import DESCRIBED, LOG_ENDS
-from groupstorm.imports.provenance import Why
+from groupstorm.imports.provenance import Why, between
 from groupstorm.imports.source import Observation
 from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.imports.timeline.part import GroupPart, Handlers
@@ -101,16 +101,11 @@ class DescribedGroup(GroupPart):
         )
         self._group.emit(first, event, Why([first, line], _RATES), Source.WORLD, 2)
 
-    def _why(self, line: Observation, rule: str) -> Why:
-        """It happened between two descriptions."""
-        earliest = None if self._last is None else self._last.time_us
-        return Why([line], rule, earliest, line.time_us, inferred=True)
-
     def _change_members(self, line: Observation, members: Sequence[Mapping[str, Any]]) -> None:
         group, known = self._group, self._group.members.members
         now = {member["member_id"]: member for member in members}
         for member_id in [member_id for member_id in known if member_id not in now]:
-            group.emit(line, group.removed(member_id, UNKNOWN), self._why(line, _WENT), step=-4)
+            group.emit(line, group.removed(member_id, UNKNOWN), between(self._last, line, _WENT), step=-4)
             self._had.pop(member_id, None)
         for member_id, member in now.items():
             group.all_ids.setdefault(member_id, False)
@@ -119,7 +114,7 @@ class DescribedGroup(GroupPart):
                 continue
             came = group.added(member_id, member["instance"], UNKNOWN)
             came = came._replace(member=group.members.name(member_id))
-            group.emit(line, came, self._why(line, _CAME), step=-3)
+            group.emit(line, came, between(self._last, line, _CAME), step=-3)
         group.members.count = len(now)
 
     def _differs(self, line: Observation, members: Sequence[Mapping[str, Any]]) -> bool:
@@ -178,7 +173,7 @@ class DescribedGroup(GroupPart):
             group.name, group.state, state, generation, UNKNOWN, None, group.protocol, None,
             group.members.count,
         )  # fmt: skip
-        group.emit(line, changed, self._why(line, rule), step=-2)
+        group.emit(line, changed, between(self._last, line, rule), step=-2)
         group.summary.rebalances_seen += state == GroupState.PREPARING_REBALANCE
         group.state = state
 
@@ -193,7 +188,9 @@ class DescribedGroup(GroupPart):
             return
         group.is_modern, group.generation = True, epoch
         if self._last is not None:
-            group.emit(line, events.GroupEpochBumped(group.name, epoch), self._why(line, rule), step=-2)
+            group.emit(
+                line, events.GroupEpochBumped(group.name, epoch), between(self._last, line, rule), step=-2
+            )
             group.summary.rebalances_seen += 1
 
     def _assignments(self, line: Observation, members: Sequence[Mapping[str, Any]]) -> None:
@@ -224,7 +221,7 @@ class DescribedGroup(GroupPart):
         if self._had.get(member_id) == has:
             return
         self._had[member_id] = has
-        name, why = group.members.name(member_id), self._why(line, _HAS)
+        name, why = group.members.name(member_id), between(self._last, line, _HAS)
         if member["epoch"] is None:
             answered = events.SyncAnswered(group.name, name, member_id, group.generation, None, has[1])
             group.emit(line, answered, why)
@@ -248,7 +245,7 @@ class DescribedGroup(GroupPart):
             event = events.OffsetsCommitted(
                 self._group.name, None, None, tuple(moved), tuple(moved.values()), None
             )
-            self._group.emit(line, event, self._why(line, _COMMITTED), step=1)
+            self._group.emit(line, event, between(self._last, line, _COMMITTED), step=1)
 
     HANDLERS: ClassVar[Handlers] = {DESCRIBED: _described, LOG_ENDS: _log_ends}
 

@@ -32,8 +32,8 @@ _SAME_US: Final = 10_000_000
 _CONSUMER: Final = re.compile(r"-consumer$")
 _CAUSE_RULE: Final = "cause: of the last follow-up that the thread has scheduled"
 _THREAD: Final = re.compile(r"-StreamThread-\d+$")
-#: What a log says of the state with which a task begins -> the cause in a trace.
-_STATES: Final[Mapping[str, str]] = {"task-from-nothing": "nothing", "task-from-checkpoint": "checkpoint"}
+#: Behind it a kind of line says with which state a task begins.
+_FROM: Final = "task-from-"
 _ALL_TASKS: Final = "tasks: those that the threads' logs name, and every thread has one"
 
 
@@ -103,7 +103,7 @@ class StreamsThreads(GroupPart):
         thread, task = self._see(line), line.fields["task"]
         if (thread, task) not in self._begun:
             self._begun.add((thread, task))
-            cause = _STATES[line.kind]
+            cause = line.kind.removeprefix(_FROM)
             event = events.TaskRestoring(
                 self._group.name, thread, instance_of(thread), task, None, None, cause
             )
@@ -169,7 +169,8 @@ class StreamsThreads(GroupPart):
         "follow-up-due": _due,
         "thread-died": _died,
         "thread-fenced": _fenced,
-        **dict.fromkeys(_STATES, _begins),
+        f"{_FROM}nothing": _begins,
+        f"{_FROM}checkpoint": _begins,
         "task-runs": _runs,
         "task-stops": _stops,
         "instance-ended": _instance_ended,
