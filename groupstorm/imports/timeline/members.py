@@ -61,20 +61,18 @@ class Membership:
 
     def name(self, member_id: str, instance: str | None = None) -> str:
         """The client id: said by a line, else by the member id, else the member id itself."""
-        if member_id in self._clients:
-            return self._clients[member_id]
-        name = name_before_uuid(member_id)
-        return instance or (member_id if _OF_LIBRARY.fullmatch(name) else name)
+        return self.named(member_id, instance)[0]
 
-    def name_rules(self, member_id: str, instance: str | None) -> list[str]:
-        """The rule by which `name` names the member; none if a line says its client id."""
+    def named(self, member_id: str, instance: str | None) -> tuple[str, str]:
+        """`name`, and the rule behind it; "" if a line says the client id."""
         if member_id in self._clients:
-            return []
+            return self._clients[member_id], ""
         if instance:
-            return [INSTANCE_RULE]
-        if _OF_LIBRARY.fullmatch(name_before_uuid(member_id)):
-            return [LIBRARY_RULE]
-        return [MEMBER_ID_RULE if _UUID.search(member_id) else UNNAMED_RULE]
+            return instance, INSTANCE_RULE
+        name = name_before_uuid(member_id)
+        if _OF_LIBRARY.fullmatch(name):
+            return member_id, LIBRARY_RULE
+        return name, UNNAMED_RULE if name == member_id else MEMBER_ID_RULE
 
     def add(self, member_id: str, instance: str | None) -> None:
         if member_id not in self.members and self.count is not None:

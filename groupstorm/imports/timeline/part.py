@@ -34,8 +34,8 @@ class GroupPart:
         inferred: bool = False,
     ) -> Why:
         """Why a row is about this member, and how its client id is known."""
-        rules = [*filter(None, [rule]), *self._group.members.name_rules(member_id, instance)]
-        return Why([line], "; ".join(rules), inferred=inferred)
+        rules = rule, self._group.members.named(member_id, instance)[1]
+        return Why([line], "; ".join(filter(None, rules)), inferred=inferred)
 
     def id_handed_out(self, line: Observation) -> None:
         name, member_id = self._group.name, line.fields["member_id"]
