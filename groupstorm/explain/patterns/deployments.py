@@ -96,13 +96,8 @@ def static_restart(history: History) -> Match | None:
     ]
     times = counted(len(back), "time")
     sentence = f"{counted(len(members), 'static member')} came back {times} within the session: no rebalance."
-    return Match(
-        sentence,
-        members,
-        (),
-        absences,
-        [row for one in back for row in (one.went.alive, one.came.row) if row],
-    )
+    rows = [row for one in back for row in (one.went.alive, one.came.row) if row]
+    return Match(sentence, members, (), absences, rows)
 
 
 def deploy_wave(history: History) -> Match | None:

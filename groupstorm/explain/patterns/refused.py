@@ -36,30 +36,28 @@ _OF_OTHERS: Final = COORDINATOR_ERRORS | {FENCED, INCONSISTENT, UNRELEASED}
 def never_rejoined(history: History) -> Match | None:
     """A member's heartbeats were refused for 10 s or more because the group was rebalancing, and the log
     has no generation of it after that: it did not call poll(), with which it would have joined again."""
-    return _told(
-        history,
-        lambda one: (
-            one.api == HEARTBEAT and one.error == REBALANCING and one.lasted_us >= SLOW_US and not one.is_over
-        ),
-    )
+    return _told(history, _never_rejoined)
 
 
 def join_refused(history: History) -> Match | None:
     """A member tried three times or more to join, was refused each time, and got no generation by the end
     of its log. (A coordinator that moved, a fenced static member and assignors that do not fit are other
     patterns.)"""
-    return _told(
-        history,
-        lambda one: (
-            one.api == JOIN and one.count >= TRIED_MIN and one.error not in _OF_OTHERS and not one.is_over
-        ),
-    )
+    return _told(history, _join_refused)
 
 
 def commit_in_rebalance(history: History) -> Match | None:
     """A commit was refused because the group was rebalancing: the member has to poll() first, and may have
     lost the partitions by then."""
     return _told(history, lambda one: one.api == COMMIT and one.error == REBALANCING)
+
+
+def _never_rejoined(one: Refusal) -> bool:
+    return one.api == HEARTBEAT and one.error == REBALANCING and not one.is_over and one.lasted_us >= SLOW_US
+
+
+def _join_refused(one: Refusal) -> bool:
+    return one.api == JOIN and not one.is_over and one.count >= TRIED_MIN and one.error not in _OF_OTHERS
 
 
 def _told(history: History, is_meant: Callable[[Refusal], bool]) -> Match | None:

@@ -48,22 +48,15 @@ def held_join_phase(history: History) -> Match | None:
         return None
     longest = max(held, key=lambda pair: _joining_us(pair[1]))[1]
     sentence = f"{counted(len(held), 'join phase')} took 10 s or more. {_waited(longest)}"
-    end = longest.joined or longest.last
-    rows = [longest.begun, longest.last_join, longest.removed_at_end, end]
+    rows = [longest.begun, longest.last_join, longest.removed_at_end, longest.joined or longest.last]
     unknown = ""
     if not all(_last(one) for _, one in held):
         logs = "the coordinator's log" if history.has_member_rows else "the logs of the consumers"
         unknown = f"who came last: add {logs}"
     if longest.joined is None:
         unknown = "when it ended, and whom it waited for: add the rest of the log, and the consumers' logs"
-    return Match(
-        sentence,
-        unique(_last(one) for _, one in held),
-        [rebalance for rebalance, _ in held],
-        (),
-        [row for row in rows if row is not None],
-        unknown,
-    )
+    members, rebalances = unique(_last(one) for _, one in held), [rebalance for rebalance, _ in held]
+    return Match(sentence, members, rebalances, (), [row for row in rows if row is not None], unknown)
 
 
 def slow_revocation(history: History) -> Match | None:

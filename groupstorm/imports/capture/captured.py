@@ -5,6 +5,7 @@ of a group."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import starmap
 from typing import Any, ClassVar, Final
 
 from groupstorm.assignors.userdata import TopicPartition
@@ -29,12 +30,10 @@ class _Captured(LogSource):
 
     def __init__(self, name: str, number: int) -> None:
         super().__init__(Log(name, ()), number)
-        self._kept = SpillingSorter(key=lambda one: one[0])
-        self._count = 0
+        self._kept = SpillingSorter(key=lambda _: 0)  # in the order in which they come
 
     def observations(self) -> Iterator[Observation]:
-        for _, *parts in self._kept.sorted():
-            yield Observation(*parts)
+        return starmap(Observation, self._kept.sorted())
 
     def place(self, line: int) -> str:
         return f"{self.log.name}:{line}"
@@ -42,8 +41,7 @@ class _Captured(LogSource):
     def keep(self, observations: Iterable[Observation]) -> None:
         """For the import, in this order."""
         for one in observations:
-            self._count += 1
-            self._kept.add((self._count, *one))
+            self._kept.add(tuple(one))
 
 
 class CapturedAnswers(_Captured):

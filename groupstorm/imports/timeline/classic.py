@@ -94,13 +94,10 @@ class ClassicRounds(GroupPart):
         self._client_reason(line, line.fields.get("client_reason"), member_id)
         if cause == Cause.APPEND_FAILED and group.append_refused is not None:
             said = group.append_refused.fields
-            append = imported.AppendRefused(
-                group.name,
-                "NOT_ENOUGH_REPLICAS",
-                f"__consumer_offsets-{said['partition']}",
-                f"in sync: {said['isr']}, needed: {said['needed']}",
-            )
-            group.emit(line, append, Why([line, group.append_refused]), step=1)
+            partition, why = f"__consumer_offsets-{said['partition']}", Why([line, group.append_refused])
+            detail = f"in sync: {said['isr']}, needed: {said['needed']}"
+            refused = imported.AppendRefused(group.name, "NOT_ENOUGH_REPLICAS", partition, detail)
+            group.emit(line, refused, why, step=1)
         self._from_empty = group.state == GroupState.EMPTY
         group.state, self._prepared, self._dropped = GroupState.PREPARING_REBALANCE, line, False
         group.prepared_us, self._change = line.time_us, None

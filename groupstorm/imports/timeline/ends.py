@@ -39,11 +39,14 @@ _SETTING_MAX_MS: Final = (1 << 31) - 1
 _LATE_US: Final = 200_000
 
 
+_Event = MemberCrashed | TaskSuspended | InstanceGone
+
+
 class _Death(NamedTuple):
     """``before``: the last line of the process. ``noticed``: the first line by which it was dead; ``step``:
     before or after what that line says."""
 
-    event: MemberCrashed | TaskSuspended | InstanceGone
+    event: _Event
     before: Observation
     noticed: Observation
     step: int
@@ -64,13 +67,7 @@ class Deaths:
         #: Each with the line that says its session has expired, if there is one.
         self._known: list[tuple[_Death, Observation | None]] = []
 
-    def removed(
-        self,
-        event: MemberCrashed | TaskSuspended | InstanceGone,
-        before: Observation,
-        line: Observation,
-        cause: str,
-    ) -> None:
+    def removed(self, event: _Event, before: Observation, line: Observation, cause: str) -> None:
         """The coordinator removes a member that has died. ``event``: its death, or what follows from it."""
         self._add(_Death(event, before, line, 0), line, cause)
 

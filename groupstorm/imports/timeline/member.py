@@ -192,22 +192,17 @@ class Member:
             self._emit(line, self._drop(line, partitions, cause), Why([line], rule))
 
     def _drop(
-        self,
-        line: Observation,
-        partitions: Sequence[str],
-        cause: str,
-        kind: type[member_events.PartitionsRevoked | member_events.PartitionsLost] = (
-            member_events.PartitionsRevoked
-        ),
+        self, line: Observation, partitions: Sequence[str], cause: str, *, is_lost: bool = False
     ) -> Any:
         """It owns these no more: the event."""
         self._group.topics.given_up(partitions, line)
         for name in partitions:
             self._owned.pop(name, None)
+        kind = member_events.PartitionsLost if is_lost else member_events.PartitionsRevoked
         return kind(*self._there(), tuple(partitions), NULL, NULL, NULL, cause)
 
     def _lose(self, line: Observation, partitions: Sequence[str]) -> None:
-        self._emit(line, self._drop(line, partitions, self._losing, member_events.PartitionsLost))
+        self._emit(line, self._drop(line, partitions, self._losing, is_lost=True))
 
     def _close(self, line: Observation) -> None:
         self._has_left = True
