@@ -14,7 +14,7 @@ from groupstorm.explain.patterns.deployments import RESTARTS_MIN
 from groupstorm.explain.patterns.selecting import find_restarts, rounds_of
 from groupstorm.explain.patterns.sessions import may_have_closed
 from groupstorm.explain.patterns.waiting import herder_busy_us, poison_record
-from groupstorm.wording import counted, listed, seconds
+from groupstorm.wording import counted, lasting, listed
 
 #: Assignors of classic groups with which everybody gives up everything in a round.
 _EAGER: Final = ("range", "roundrobin", "sticky")
@@ -146,14 +146,14 @@ def _max_poll_interval(finding: Finding, history: History) -> str:
     member = finding.match.members[0] if finding.match.members else ""
     limit_ms = history.settings.number("max.poll.interval.ms", member)
     if limit_ms is not None and longest_us >= 1000 * limit_ms:
-        took = seconds(longest_us / 1e6)
+        took = lasting(longest_us)
         return f"Raise max.poll.interval.ms above the {took} of a rebalance callback, or do less in it."
     return finding.pattern.advice
 
 
 def _slow_worker(finding: Finding, history: History) -> str:
     busy_us, general = herder_busy_us(history, finding.match), finding.pattern.advice
-    busy = f"the {seconds(busy_us / 1e6)} for which it was"
+    busy = f"the {lasting(busy_us)} for which it was"
     return general.replace("the time for which the herder is", busy) if busy_us else general
 
 
@@ -293,7 +293,7 @@ def first_answer(history: History) -> str:
     if history.is_shown_quiet:
         return "" if history.absences or history.of_kind("crashed") else "The group was quiet."
     add = _ADD_BROKER if history.has_member_rows else _ADD_CLIENTS
-    lasted = seconds(history.shown_us / 1_000_000)
+    lasted = lasting(history.shown_us)
     return " ".join(
         [*sentences, f"Too little to say more: {counted(history.lines, 'line')} over {lasted}; {add}."]
     )

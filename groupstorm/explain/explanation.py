@@ -22,7 +22,7 @@ from groupstorm.imports.output import writers_of_logs
 from groupstorm.problems import InputError
 from groupstorm.trace.reader import read_entries
 from groupstorm.trace.rows import TraceEntry
-from groupstorm.wording import counted, listed, seconds, some
+from groupstorm.wording import counted, lasting, listed, some
 
 _MINUTE_US: Final = 60_000_000
 #: The group's time is cut into slices of the longest of these lengths of which it has at least `SLICES_MIN`.
@@ -229,7 +229,7 @@ class Alone(NamedTuple):
         if self.without_us:
             text += (
                 f"It was without partitions {counted(len(self.without_us), 'time')}, for "
-                f"{seconds(sum(self.without_us) / 1e6)} in all, {seconds(max(self.without_us) / 1e6)} at the "
+                f"{lasting(sum(self.without_us))} in all, {lasting(max(self.without_us))} at the "
                 "longest. "
             )
         return text + _NOT_KNOWN

@@ -18,21 +18,8 @@ from groupstorm.trace.events.group_states import GroupState
 from groupstorm.trace.rows import TracedEvent, TraceEntry, event_name, event_types
 from groupstorm.trace.schema import PROVENANCE_COLUMNS, Source
 
-_SOURCES = {str(source): source for source in Source}
-_SOURCE_NAMES = {source: name for name, source in _SOURCES.items()}
 _COLUMNS = tuple(column.name for column in PROVENANCE_COLUMNS)
-
-
-class Provenance(StrEnum):
-    OBSERVED = "observed"
-    INFERRED = "inferred"
-    MISSING = "missing"
-
-
-#: As texts, which can be put on disk.
-_OBSERVED, _INFERRED, _MISSING = (str(one) for one in Provenance)
-
-
+_OBSERVED, _INFERRED, _MISSING = "observed", "inferred", "missing"
 #: What most events hold, and `marshal` writes.
 _PLAIN: Final = frozenset({str, int, bool, NoneType, tuple})
 
@@ -88,7 +75,7 @@ class Rows:
                 at.time_us,
                 at.order,
                 step,
-                _SOURCE_NAMES[source],
+                source.value,
                 event_name(type(event)),
                 values,
                 provenance,
@@ -107,7 +94,7 @@ class Rows:
             lines = tuple(logs[log].place(line) for log, line in evidence)
             earliest, latest = (None if us is None else max(0, us - began_us) for us in bounds)
             event = with_provenance(kinds[name])(*values, provenance, lines or None, rule, earliest, latest)
-            yield max(0, time_us - began_us), _SOURCES[source], event
+            yield max(0, time_us - began_us), Source(source), event
 
 
 def _bounded(why: Why) -> Why:
@@ -196,5 +183,5 @@ def _by_members(event: Any, running: set[str]) -> tuple[bool, str] | None:
 def _row(kind: Any, event: Any, rule: str) -> Any:
     """With the evidence of the row from which it follows."""
     return with_provenance(kind)(
-        event.group, str(Provenance.INFERRED), event.evidence, rule, event.earliest_us, event.latest_us
+        event.group, _INFERRED, event.evidence, rule, event.earliest_us, event.latest_us
     )

@@ -11,7 +11,6 @@ import os
 import re
 import time
 from collections.abc import Sequence
-from functools import cache
 from itertools import groupby, pairwise
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from tests.imports.real_logs import (
     SOURCES,
     ImportedRecording,
     Recording,
+    Traces,
     each,
     imported,
     recorded,
@@ -48,17 +48,6 @@ CLASSIC = each(one for one in RECORDINGS if not one.is_consumer_group)
 #: Lines that look like a group's and are not understood, by their beginnings: an announcement that Kafka's
 #: classic consumer logs as an empty line and some more.
 LEFT_OVER = {""}
-
-
-class Traces:
-    """The traces of all recordings, each imported once."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.of = cache(self._import)
-
-    def _import(self, recording: Recording, source: str) -> ImportedRecording:
-        return imported(recording, source, self._folder / f"{recording.name}-{source}")
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from groupstorm.explain.patterns.selecting import (
     with_changes,
 )
 from groupstorm.history.rebalances import REPLACED, Absence, ChangeKind, Rebalance
-from groupstorm.wording import counted, listed, seconds
+from groupstorm.wording import counted, lasting, listed, seconds
 
 #: Two processes with one group.instance.id replace each other: so often within ten minutes is no restart.
 REPLACED_MIN: Final = 3
@@ -147,7 +147,7 @@ def _was_out(one: Restart) -> str:
     lasted_us = one.up_us - one.down_us
     if lasted_us < SECOND_US:
         return f"{' as '.join(one.members)} was back by the next list"
-    return f"{' as '.join(one.members)} was out of the group for about {seconds(lasted_us / SECOND_US)}"
+    return f"{' as '.join(one.members)} was out of the group for about {lasting(lasted_us)}"
 
 
 def zombies(history: History) -> Match | None:

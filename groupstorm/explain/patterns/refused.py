@@ -19,9 +19,9 @@ from groupstorm.explain.incidents import (
     UNRELEASED,
     Refusal,
 )
-from groupstorm.explain.patterns.selecting import SECOND_US, begins_after, unique
+from groupstorm.explain.patterns.selecting import begins_after, unique
 from groupstorm.history.reasons import SLOW_US
-from groupstorm.wording import counted, listed, seconds
+from groupstorm.wording import counted, lasting, listed
 
 #: A member that is refused so often, and comes into no generation, turns in circles.
 TRIED_MIN: Final = 3
@@ -110,7 +110,7 @@ def config_behind(history: History) -> Match | None:
     if not asked:
         return None
     members = unique(one.member for one in asked)
-    lasted = seconds((asked[-1].time_us - asked[0].time_us) / SECOND_US)
+    lasted = lasting(asked[-1].time_us - asked[0].time_us)
     named = [f"{one} {counted(times[one], 'time')}" for one in members[:NAMED_MAX]]
     sentence = (
         f"Within {lasted} workers asked for another rebalance, as they had another configuration than the "

@@ -23,7 +23,7 @@ from groupstorm.history.reasons import SLOW_US
 from groupstorm.history.rebalances import Absence, ChangeKind, Rebalance, Round
 from groupstorm.imports.timeline.members import name_before_uuid
 from groupstorm.trace.events.group_states import Cause
-from groupstorm.wording import counted, listed, seconds
+from groupstorm.wording import counted, lasting, listed, seconds
 
 #: A leader that takes longer for its plan keeps everybody waiting: assignors take milliseconds.
 SLOW_PLAN_US: Final = 5 * SECOND_US
@@ -68,7 +68,7 @@ def slow_revocation(history: History) -> Match | None:
     worst = max(slow, key=lambda one: one.lasted_us)
     sentence = (
         f"{counted(len(slow), 'revocation')} took 10 s or more, the longest "
-        f"{seconds(worst.lasted_us / SECOND_US)} ({worst.member})."
+        f"{lasting(worst.lasted_us)} ({worst.member})."
     )
     rebalances = under_way_at(history, (int(one.first["time_us"]) for one in slow))
     rows = [row for one in slow for row in (one.first, one.last)]
@@ -116,7 +116,7 @@ def _last(one: Round) -> str:
 
 
 def _waited(one: Round) -> str:
-    took = seconds(_joining_us(one) / SECOND_US)
+    took = lasting(_joining_us(one))
     if one.joined is None:
         return f"The longest was still in its join phase after at least {took}; no row tells its end."
     if one.removed_at_end is not None:
@@ -124,7 +124,7 @@ def _waited(one: Round) -> str:
         return f"The longest took {took}: it waited for {_last(one)}, which was removed ({cause})."
     if not _last(one):
         return f"The longest took {took}."
-    after = seconds(_late_us(one) / SECOND_US)
+    after = lasting(_late_us(one))
     return f"The longest took {took}: {_last(one)} joined last, {after} after all others."
 
 
@@ -137,7 +137,7 @@ def slow_assignor(history: History) -> Match | None:
     longest = max((one.assigning_us or 0) for _, one in slow)
     sentence = (
         f"In {counted(len(slow), 'round')} the group waited 5 s or more for the leader's plan, "
-        f"{seconds(longest / SECOND_US)} at the longest."
+        f"{lasting(longest)} at the longest."
     )
     rows = [row for _, one in slow for row in (one.joined, one.ended) if row is not None]
     leaders = unique(_name(history, str((one.joined or {}).get("leader", ""))) for _, one in slow)
@@ -167,7 +167,7 @@ def slow_callback(history: History) -> Match | None:
     members = unique(one.member for one in slow)
     sentence = (
         f"{counted(len(slow), 'callback')} of {counted(len(members), 'member')} took 3 s or more, the "
-        f"longest {seconds(longest.row['duration_us'] / SECOND_US)} ({longest.member})."
+        f"longest {lasting(longest.row['duration_us'])} ({longest.member})."
     )
     spans = [(one.time_us, one.time_us + int(one.row["duration_us"])) for one in slow]
     return Match(sentence, members, under_way(history, spans), (), [one.row for one in slow])
@@ -183,12 +183,12 @@ def next_heartbeat(history: History) -> Match | None:
     if waited_us < SECOND_US or 2 * waited_us < history.unowned_us:
         return None
     words = [
-        f"{seconds(us / SECOND_US)} to the next {what}"
+        f"{lasting(us)} to the next {what}"
         for us, what in zip(waits, ("heartbeat", "poll()"), strict=True)
         if us
     ]
     sentence = (
-        f"Of {seconds(history.unowned_us / SECOND_US)} without an owner, summed over partitions, new owners "
+        f"Of {lasting(history.unowned_us)} without an owner, summed over partitions, new owners "
         f"waited {listed(words)}."
     )
     return Match(sentence, (), history.rebalances)
@@ -272,7 +272,7 @@ def _stood(stood: list[StuckRecord]) -> Match:
     same = [one for one in stood if one.member == member and one.stood_us == longest.stood_us]
     names = [f"{one.partition} at {one.position:,}" for one in same]
     sentence = (
-        f"{member} stood still for {seconds(longest.stood_us / SECOND_US)} although there were records. The "
+        f"{member} stood still for {lasting(longest.stood_us)} although there were records. The "
         f"record is in one of its partitions: {', '.join(names[:_RECORDS_NAMED_MAX])}"
         f"{', ...' if len(names) > _RECORDS_NAMED_MAX else ''}."
     )
@@ -285,7 +285,7 @@ def slow_worker(history: History) -> Match | None:
     poll() of its herder, which stops and starts connectors and tasks in between."""
     match = poll_timeouts(history, "rebalance.timeout.ms") if history.is_connect else None
     if match is not None and (busy_us := herder_busy_us(history, match)):
-        match.sentence += f" The herder was busy for at least {seconds(busy_us / SECOND_US)}."
+        match.sentence += f" The herder was busy for at least {lasting(busy_us)}."
     return match
 
 
@@ -311,12 +311,12 @@ def waiting_work(history: History) -> Match | None:
     took = f"{longest.new_worker} took it" if longest.new_worker else "nobody took it until the end"
     sentence = (
         f"{counted(len(gaps), 'time')} a connector or task had no worker, for "
-        f"{seconds(sum(one.lasted_us for one in gaps) / SECOND_US)} in all. The longest: {longest.name} of "
-        f"{longest.old_worker}, {seconds(longest.lasted_us / SECOND_US)}; {took}."
+        f"{lasting(sum(one.lasted_us for one in gaps))} in all. The longest: {longest.name} of "
+        f"{longest.old_worker}, {lasting(longest.lasted_us)}; {took}."
     )
     delays = [row for row in history.work.delays if row["time_us"] >= history.from_us]
     if delays:
         most = max(int(row["duration_us"]) for row in delays)
-        sentence += f" The leader let it wait for its worker, up to {seconds(most / SECOND_US)} each time."
+        sentence += f" The leader let it wait for its worker, up to {lasting(most)} each time."
     rebalances = under_way(history, {(one.to_us - SECOND_US, one.to_us) for one in history.work.gaps})
     return Match(sentence, unique(one.old_worker for one in gaps), rebalances, (), delays)
