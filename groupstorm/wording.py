@@ -23,6 +23,11 @@ def seconds(value: float) -> str:
     return f"{hours:,} h {minutes} min" if minutes else f"{hours:,} h"
 
 
+def lasting(us: float) -> str:
+    """A duration in microseconds, as `seconds` has it."""
+    return seconds(us / 1e6)
+
+
 def number(value: float) -> str:
     """A count, or a median of counts."""
     return f"{value:,.0f}"

@@ -15,7 +15,7 @@ from groupstorm.imports.importing import Options, import_sources, sources_of
 from groupstorm.imports.lines import find_logs
 from groupstorm.imports.output import Imported, check_folder
 from groupstorm.imports.source import LogSource, shapes_of
-from groupstorm.imports.timeline.group import GroupSummary
+from groupstorm.imports.timeline.summary import GroupSummary
 from groupstorm.imports.times import Instant, instant, shown, zone
 from groupstorm.problems import InputError
 from groupstorm.units import duration_us

@@ -14,7 +14,7 @@ from groupstorm.explain.patterns.deployments import RESTARTS_MIN
 from groupstorm.explain.patterns.selecting import find_restarts, rounds_of
 from groupstorm.explain.patterns.sessions import may_have_closed
 from groupstorm.explain.patterns.waiting import herder_busy_us, poison_record
-from groupstorm.wording import counted, listed, seconds
+from groupstorm.wording import counted, lasting, listed
 
 #: Assignors of classic groups with which everybody gives up everything in a round.
 _EAGER: Final = ("range", "roundrobin", "sticky")
@@ -136,7 +136,7 @@ def _needless_moves(finding: Finding, history: History) -> str:
 
 def _poison_record(finding: Finding, history: History) -> str:
     general = finding.pattern.advice
-    return general if [*history.of_kind("poll-timeout")] else f"{general.partition(';')[0]}."
+    return general if history.of_kind("poll-timeout") else f"{general.partition(';')[0]}."
 
 
 def _max_poll_interval(finding: Finding, history: History) -> str:
@@ -146,14 +146,14 @@ def _max_poll_interval(finding: Finding, history: History) -> str:
     member = finding.match.members[0] if finding.match.members else ""
     limit_ms = history.settings.number("max.poll.interval.ms", member)
     if limit_ms is not None and longest_us >= 1000 * limit_ms:
-        took = seconds(longest_us / 1e6)
+        took = lasting(longest_us)
         return f"Raise max.poll.interval.ms above the {took} of a rebalance callback, or do less in it."
     return finding.pattern.advice
 
 
 def _slow_worker(finding: Finding, history: History) -> str:
     busy_us, general = herder_busy_us(history, finding.match), finding.pattern.advice
-    busy = f"the {seconds(busy_us / 1e6)} for which it was"
+    busy = f"the {lasting(busy_us)} for which it was"
     return general.replace("the time for which the herder is", busy) if busy_us else general
 
 
@@ -167,13 +167,13 @@ def _held_join_phase(finding: Finding, history: History) -> str:
     consumer = general[general.index("group.protocol") :]
     if poison_record(history) is not None:
         return f"Get past the one record (see poison-record), or use {consumer}"
-    if [*history.of_kind("slow-callback")]:
+    if history.of_kind("slow-callback"):
         return f"Do less in onPartitionsRevoked (see slow-callback), or use {consumer}"
-    if [*history.of_kind("process-paused")]:  # batches are as long as ever
+    if history.of_kind("process-paused"):  # batches are as long as ever
         return general.replace(" or max.poll.records", "")
     longest_us = max((one.joining_us or 0 for each in finding.rebalances for one in each.rounds), default=0)
     # a shorter interval would remove members more often
-    if longest_us < _SHORTEST_INTERVAL_US or [*history.of_kind("poll-timeout")]:
+    if longest_us < _SHORTEST_INTERVAL_US or history.of_kind("poll-timeout"):
         return f"Lower max.poll.records, or use {consumer}"
     return general
 
@@ -263,7 +263,7 @@ def first_answer(history: History) -> str:
     said = [one.sentence for one in history.refusals if not one.is_over or not history.rebalances]
     more = [f"And {len(said) - _SAID_MAX:,} more like it."] if len(said) > _SAID_MAX else []
     sentences = [*said[:_SAID_MAX], *more]
-    lost = [*history.of_kind("lost")]
+    lost = history.of_kind("lost")
     if lost and not history.rebalances:
         members = listed([*dict.fromkeys(one.member for one in lost)][:_SAID_MAX])
         sentences.append(
@@ -279,7 +279,7 @@ def first_answer(history: History) -> str:
             f"{member} was given partitions {counted(given, 'time')}, each time by a rebalance of which no "
             "line says who began it, or why."
         )
-    if behind := [*history.of_kind("config-behind")]:
+    if behind := history.of_kind("config-behind"):
         sentences.append(
             f"{behind[0].member} asked for a rebalance {counted(len(behind), 'time')}, as it had another "
             "configuration than the one by which the leader assigns."
@@ -291,10 +291,9 @@ def first_answer(history: History) -> str:
     if history.rebalances or history.rebalances_are_least:
         return " ".join(sentences)
     if history.is_shown_quiet:
-        has_trouble = bool(history.absences) or any(history.of_kind("crashed"))
-        return "" if has_trouble else "The group was quiet."
+        return "" if history.absences or history.of_kind("crashed") else "The group was quiet."
     add = _ADD_BROKER if history.has_member_rows else _ADD_CLIENTS
-    lasted = seconds(history.shown_us / 1_000_000)
+    lasted = lasting(history.shown_us)
     return " ".join(
         [*sentences, f"Too little to say more: {counted(history.lines, 'line')} over {lasted}; {add}."]
     )

@@ -16,13 +16,13 @@ from groupstorm.explain.recorder import Recorder
 from groupstorm.figures.accumulator import WHOLE, FiguresAccumulator, Window
 from groupstorm.history.gaps import ClosedGap, Handler, nearest_rank
 from groupstorm.history.reasons import GapReasons, Reason, Reasons
-from groupstorm.history.rebalances import Absence, Rebalance, Row
+from groupstorm.history.rebalances import Absence, Row
 from groupstorm.history.unknown import figures_from_us
 from groupstorm.imports.output import writers_of_logs
 from groupstorm.problems import InputError
 from groupstorm.trace.reader import read_entries
 from groupstorm.trace.rows import TraceEntry
-from groupstorm.wording import counted, listed, seconds, some
+from groupstorm.wording import counted, lasting, listed, some
 
 _MINUTE_US: Final = 60_000_000
 #: The group's time is cut into slices of the longest of these lengths of which it has at least `SLICES_MIN`.
@@ -61,13 +61,12 @@ class Reader:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """One group: what it did, which patterns that has, and the rebalances and absences that no pattern
-    explains. ``reasons``: what un-owned time was spent on. ``alone``: if no log but that of one member tells
-    of the group, and does not say who owned what, or not from its beginning on."""
+    """One group: what it did, which patterns that has, and the absences that no pattern explains.
+    ``reasons``: what un-owned time was spent on. ``alone``: if no log but that of one member tells of the
+    group, and does not say who owned what, or not from its beginning on."""
 
     history: History
     findings: list[Finding]
-    unexplained: list[Rebalance]
     absences: list[Absence]
     baseline: Baseline
     reasons: Reasons
@@ -151,11 +150,9 @@ def _explained(history: History, reasons: Reasons, alone: Alone | None) -> Expla
     findings = find(history, PATTERNS)
     for one in findings:
         one.pattern = one.pattern._replace(advice=advice_for(one, history), presets=presets_for(one, history))
-    explained = {one.number for finding in findings for one in finding.rebalances}
-    rest = [one for one in history.rebalances if one.number not in explained]
     taken = {id(one) for finding in findings for one in finding.absences}
     absences = [one for one in history.absences if id(one) not in taken]
-    return Explanation(history, findings, rest, absences, baseline(history), reasons, alone)
+    return Explanation(history, findings, absences, baseline(history), reasons, alone)
 
 
 class Baseline(NamedTuple):
@@ -232,7 +229,7 @@ class Alone(NamedTuple):
         if self.without_us:
             text += (
                 f"It was without partitions {counted(len(self.without_us), 'time')}, for "
-                f"{seconds(sum(self.without_us) / 1e6)} in all, {seconds(max(self.without_us) / 1e6)} at the "
+                f"{lasting(sum(self.without_us))} in all, {lasting(max(self.without_us))} at the "
                 "longest. "
             )
         return text + _NOT_KNOWN

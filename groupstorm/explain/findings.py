@@ -85,10 +85,6 @@ class Finding:
     def lasted_us(self) -> int:
         return sum(one.lasted_us for one in self.rebalances)
 
-    @property
-    def rounds(self) -> int:
-        return sum(len(one.rounds) for one in self.rebalances)
-
 
 def quoted(rows: Iterable[Row]) -> list[Row]:
     """The first rows and the last, in their order, each once."""

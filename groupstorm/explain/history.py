@@ -7,7 +7,7 @@ microseconds since the trace began; a `Row` is a row of the trace as `groupstorm
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -15,6 +15,7 @@ from groupstorm.explain.incidents import Refusal
 from groupstorm.explain.stuck_records import StuckRecord, Uncommitted
 from groupstorm.explain.work import Work
 from groupstorm.figures.table import Figures
+from groupstorm.history.gaps import ClosedGap
 from groupstorm.history.rebalances import Absence, Change, ChangeKind, Rebalance, Round, Row, SlowRevocation
 from groupstorm.history.unknown import REBALANCES
 from groupstorm.imports.timeline.group import NO_PARTITIONS
@@ -208,10 +209,30 @@ class History:
         if len(incidents) < _INCIDENTS_MAX:
             incidents.append(one)
 
-    def of_kind(self, *kinds: str) -> Iterator[Incident]:
+    def of_kind(self, *kinds: str) -> list[Incident]:
         """The incidents of these kinds, in the order of time."""
         found = [one for kind in kinds for one in self.incidents.get(kind, ())]
-        yield from sorted(found, key=lambda one: one.row["seq"])
+        return sorted(found, key=lambda one: int(one.row["seq"]))
+
+    def rebalance_of(self, gap: ClosedGap) -> Rebalance | None:
+        """The rebalance of a classic group that ended a time without an owner. If nobody ended it: the one in
+        which it began, or that its owner began."""
+        found: list[Rebalance] = []
+        next_us = None
+        for rebalance in reversed(self.rebalances):
+            ended_us = next_us if rebalance.ended_us is None else rebalance.ended_us
+            next_us = rebalance.begun_us
+            if ended_us is not None and ended_us < gap.from_us:
+                break
+            if rebalance.begun_us <= gap.to_us:
+                found.append(rebalance)
+                if gap.new_owner is not None:
+                    return rebalance
+        for one in reversed(found):
+            is_open = one.begun_us <= gap.from_us or one.ended_us is None
+            if is_open or gap.old_owner in (one.culprit, *(change.member for change in one.changes)):
+                return one
+        return None
 
     def is_after_end(self, one: Incident) -> bool:
         """Whether an incident of the coordinator comes after everything else that the group did, and nobody

@@ -8,17 +8,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from groupstorm.history.rebalances import Row
-from groupstorm.wording import counted, seconds
+from groupstorm.wording import counted, lasting
 
 #: Errors with which a coordinator refuses what a member sends that is no member any more.
 ZOMBIE_ERRORS: Final = frozenset(
     {
-        "ILLEGAL_GENERATION",
-        "UNKNOWN_MEMBER_ID",
-        "FENCED_MEMBER_EPOCH",
-        "STALE_MEMBER_EPOCH",
-        "CommitFailedException",
-        "TaskMigratedException",
+        *("ILLEGAL_GENERATION", "UNKNOWN_MEMBER_ID", "FENCED_MEMBER_EPOCH", "STALE_MEMBER_EPOCH"),
+        *("CommitFailedException", "TaskMigratedException"),
     }
 )
 #: The answer of a coordinator that cannot write to __consumer_offsets, too.
@@ -196,13 +192,13 @@ class Refusal:
         who = self.member or "A member"
         words = f" ({_WORDS[self.error]})" if self.error in _WORDS else ""
         times = counted(self.count, "time")
-        within = f" in {seconds(self.lasted_us / 1_000_000)}" if self.lasted_us else ""
+        within = f" in {lasting(self.lasted_us)}" if self.lasted_us else ""
         why = f"{self.error}{words}"
         if self.api == HEARTBEAT and self.error == REBALANCING:
             if not self.lasted_us:  # a heartbeat, or a SyncGroup, and the log may end with it
                 since = "it is in a generation since" if self.is_over else "no later line says more"
                 return f"{who} was told once that the group rebalances; {since}."
-            over = f"for {seconds(self.lasted_us / 1_000_000)}, {times},"
+            over = f"for {lasting(self.lasted_us)}, {times},"
             since = "it is in a generation since" if self.is_over else "it never joined again in this log"
             return f"{who}'s heartbeats were refused {over} because the group was rebalancing: {since}."
         if self.api == FIND:

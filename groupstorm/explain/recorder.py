@@ -50,11 +50,7 @@ class Recorder:
     """
 
     def __init__(
-        self,
-        group: str,
-        from_us: int,
-        first_us: int,
-        listeners: Sequence[OwnershipListener] = (),
+        self, group: str, from_us: int, first_us: int, listeners: Sequence[OwnershipListener] = ()
     ) -> None:
         self._history = History(group, from_us, first_us=first_us)
         self._listeners = listeners
@@ -144,30 +140,10 @@ class Recorder:
     def gap_closed(self, gap: ClosedGap) -> None:
         """A gap belongs to the rebalance that ended it, if one was under way."""
         if gap.gap_us and gap.to_us > self._history.from_us:
-            (self._rebalance_of(gap) or self._absence_of(gap)).add_gap(gap)
+            rounds = self._epochs if self._epochs.is_counting else self._history
+            (rounds.rebalance_of(gap) or self._absence_of(gap)).add_gap(gap)
             for one in self._listeners:
                 one.gap_closed(gap)
-
-    def _rebalance_of(self, gap: ClosedGap) -> Rebalance | None:
-        if self._epochs.is_counting:
-            return self._epochs.rebalance_of(gap)
-        found: list[Rebalance] = []
-        next_us = None
-        for rebalance in reversed(self._history.rebalances):
-            ended_us = next_us if rebalance.ended_us is None else rebalance.ended_us
-            next_us = rebalance.begun_us
-            if ended_us is not None and ended_us < gap.from_us:
-                break
-            if rebalance.begun_us <= gap.to_us:
-                found.append(rebalance)
-                if gap.new_owner is not None:
-                    return rebalance
-        # nobody ended it: it belongs to the rebalance in which it began, or that its owner began
-        for one in reversed(found):
-            is_open = one.begun_us <= gap.from_us or one.ended_us is None
-            if is_open or gap.old_owner in (one.culprit, *(change.member for change in one.changes)):
-                return one
-        return None
 
     def _absence_of(self, gap: ClosedGap) -> Absence:
         key = gap.old_owner or "", gap.from_us

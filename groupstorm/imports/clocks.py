@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
+from groupstorm.imports.offsets_topic.meaning import COMMITTED, GENERATION, GROUP_GONE, MEMBER_GONE
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.source import TIME_RULE, LogSource, Observation
 from groupstorm.imports.timeline.members import name_before_uuid
@@ -59,13 +60,8 @@ class Offset(NamedTuple):
 _Marks = dict[tuple[str, int, int], tuple[int | None, int | None]]
 
 
-#: The kind of a generation's record: it is written when the assignment is there, and says when the joins
-#: were answered.
-_GENERATION: Final = "generation-written"
 #: Records come behind the lines of one time that are about them.
-_RECORDS: Final = frozenset({_GENERATION, "offsets-written", "group-tombstone", "member-tombstone"})
-
-
+_RECORDS: Final = frozenset({GENERATION, COMMITTED, GROUP_GONE, MEMBER_GONE})
 #: Sources with the clock of the brokers.
 _COORDINATORS: Final = frozenset({Writer.BROKER, Writer.OFFSETS_TOPIC})
 
@@ -84,7 +80,7 @@ class Anchors:
         self._static: set[tuple[str, str]] = set()
 
     def add(self, one: Observation) -> None:
-        if one.kind == _GENERATION:
+        if one.kind == GENERATION:
             self._add_generation(one)
             return
         if one.fields.get("instance") is not None:
@@ -130,7 +126,8 @@ class Anchors:
             names[name] = max(asked, names.get(name, asked))
 
     def _add_generation(self, one: Observation) -> None:
-        """The record of a generation stands at both barriers of its round."""
+        """The record of a generation stands at both barriers of its round: it is written when the assignment
+        is there, and says when the joins were answered."""
         marks = self._marks.setdefault(one.source, {})
         if len(marks) >= GENERATIONS_MAX:
             return
@@ -154,7 +151,8 @@ class Anchors:
         reference = min(parsers, key=_reference_rank)
         found: dict[int, Offset] = {}
         for one in parsers:
-            offset = self._to_reference(one, reference)
+            own, known = self._marks.get(one.number, {}), self._marks.get(reference.number, {})
+            offset = _offset(own, known, max(one.clock.step_us, reference.clock.step_us))
             if one is reference or (one.writers & _COORDINATORS and Writer.BROKER in reference.writers):
                 offset = Offset()
             elif one.writers & _COORDINATORS:
@@ -163,10 +161,6 @@ class Anchors:
             found[one.number] = offset
         self._share_zone(parsers, found)
         return found
-
-    def _to_reference(self, one: LogSource, reference: LogSource) -> Offset:
-        own, known = self._marks.get(one.number, {}), self._marks.get(reference.number, {})
-        return _offset(own, known, max(one.clock.step_us, reference.clock.step_us))
 
     def _share_zone(self, parsers: Sequence[LogSource], found: dict[int, Offset]) -> None:
         """Brokers whose logs have no generation in common with the records are in the zone of the others."""
@@ -184,38 +178,28 @@ def _reference_rank(one: LogSource) -> int:
 
 
 def _offset(own: _Marks, reference: _Marks, step_us: int) -> Offset:
-    low: int | None = None
-    high: int | None = None
-    middles: list[int] = []
+    lows: list[int] = []
+    highs: list[int] = []
     for key, (before, after) in own.items():
         other_before, other_after = reference.get(key, (None, None))
-        at_least = None if before is None or other_after is None else before - other_after - step_us
-        at_most = None if after is None or other_before is None else after - other_before + step_us
-        if at_least is not None:
-            low = at_least if low is None else max(low, at_least)
-            middles.append(at_least)
-        if at_most is not None:
-            high = at_most if high is None else min(high, at_most)
-            middles.append(at_most)
-    if not middles:
+        if before is not None and other_after is not None:
+            lows.append(before - other_after - step_us)
+        if after is not None and other_before is not None:
+            highs.append(after - other_before + step_us)
+    if not lows and not highs:
         return Offset()
-    if low is not None and high is not None and low > high:
-        middle = sorted(middles)[len(middles) // 2]
-        return Offset(middle, low, high, _zone(middle), True)
-    least = low if low is not None else high
-    most = high if high is not None else low
-    if least is None or most is None:
-        return Offset()
+    least, most = max(lows or [min(highs)]), min(highs or [max(lows)])
+    bounds = max(lows, default=None), min(highs, default=None)
+    if least > most:
+        middle = sorted(lows + highs)[len(lows + highs) // 2]
+        return Offset(middle, *bounds, _zone(middle), True)
     zone = _zone((least + most) // 2)
-    offset = min(max(zone, low if low is not None else zone), high if high is not None else zone)
-    return Offset(offset, low, high, zone)
+    offset = max(zone, least) if lows else zone
+    return Offset(min(offset, most) if highs else offset, *bounds, zone)
 
 
 def _zone(offset_us: int) -> int:
     """The nearest number of quarter hours, if it is near enough to be a time zone; else 0."""
     quarters = (offset_us + QUARTER_US // 2) // QUARTER_US * QUARTER_US
-    return (
-        quarters
-        if abs(offset_us - quarters) <= _ZONE_SLACK_US and abs(quarters) <= 14 * 4 * QUARTER_US
-        else 0
-    )
+    is_zone = abs(offset_us - quarters) <= _ZONE_SLACK_US and abs(quarters) <= 14 * 4 * QUARTER_US
+    return quarters if is_zone else 0

@@ -8,12 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from groupstorm.imports.prefixes import Prefix, find_prefix
-from groupstorm.imports.templates import (
-    BROKER_CONFIG,
-    FRANZ_GO_FIELDS,
-    UNKNOWN_ERROR,
-    WORKER_CONFIG,
-)
+from groupstorm.imports.templates import BROKER_CONFIG, FRANZ_GO_FIELDS, UNKNOWN_ERROR, WORKER_CONFIG
 
 _TOPIC_PARTITION = re.compile(r"TopicPartition\(topic=u?'(?P<topic>[^']*)', partition=(?P<number>\d+)\)")
 _NAMED = re.compile(r"(?P<name>[^,\s\[\]{}()'\"]+-\d+)(?=$|[,\s\]})])")

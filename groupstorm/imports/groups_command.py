@@ -32,13 +32,6 @@ _SHARE_GROUPS: Final = (
 _FRONT_MAX: Final = 80
 
 
-class _Table(NamedTuple):
-    """A table that rows may follow. ``line``: that of its header."""
-
-    header: Header
-    line: int
-
-
 class DescribedGroups(LogSource):
     """``at``: when the command ran, unless lines of the output say it: a line that is a time holds for the
     tables behind it, on ``day`` or that of ``at`` if it has no date. ``group``: of tables without the column
@@ -54,7 +47,9 @@ class DescribedGroups(LogSource):
         self._is_log = False
         self._front = FrontReader(None, self.clock.order)
         self._snapshots: dict[str, Snapshot] = {}
-        self._table: _Table | None = None
+        #: The table that rows may follow, and the line of its header.
+        self._header: Header | None = None
+        self._header_line = 0
         self.writers.add(Writer.GROUPS_COMMAND)
         if at is not None:
             self._set_time(at)
@@ -75,26 +70,28 @@ class DescribedGroups(LogSource):
                 self._set_time(said)  # of what stands before the first line that has a time
             yield from self._close()
             self._set_time(said)
-            self._table = None
+            self._header = None
             return
         if is_of_share_groups(text):
             self._refuse_share_groups()
-        head = header(text)
-        remark = _REMARK.search(text)
-        if head is not None:
-            self._table = _Table(head, self.lines)
-        elif remark is not None:
-            self._remark(remark["group"], remark["what"])
+        if (head := header(text)) is not None:
+            self._header, self._header_line = head, self.lines
+        elif (remark := _REMARK.search(text)) is not None:
+            self.understood += 1
+            self._snapshot(remark["group"]).remark(remark["what"])
         elif not text:
-            self._table = None
-        elif self._table is not None:
-            self._row(self._table, text)
+            self._header = None
+        elif self._header is not None:
+            self._row(self._header, text)
+
+    def _snapshot(self, group: str) -> Snapshot:
+        return self._snapshots.setdefault(group, Snapshot(group, self.lines))
 
     def _time(self, text: str) -> Instant | None:
         """The time that a line is, or the time of a program's line."""
         prefix = find_prefix(text)
         self._is_log = self._is_log or prefix is not None
-        if self._table is not None and prefix is None and cells(self._table.header, text) is not None:
+        if self._header is not None and prefix is None and cells(self._header, text) is not None:
             return None
         return instant(text) or self._front.time(
             text[:_FRONT_MAX] if prefix is None else text[: prefix.start]
@@ -106,30 +103,22 @@ class DescribedGroups(LogSource):
             raise InputError(sentence)
         self.damage = self.damage or [sentence]
 
-    def _remark(self, group: str, what: str) -> None:
-        self.understood += 1
-        snapshot = self._snapshots.setdefault(group, Snapshot(group, self.lines))
-        if what == "is rebalancing":
-            snapshot.is_rebalancing()
-        else:
-            snapshot.no_members()
-
-    def _row(self, table: _Table, text: str) -> None:
-        row = cells(table.header, text)
+    def _row(self, head: Header, text: str) -> None:
+        row = cells(head, text)
         if row is None:
-            self.count_not_understood(text, f"{table.header.table}: {len(text.split())} cells")
+            self.count_not_understood(text, f"{head.table}: {len(text.split())} cells")
             return
         group = row.get("GROUP", self._group)
         if group is None:
             raise InputError(f"{self.place(self.lines)}: the table names no group: name it with --group")
-        snapshot = self._snapshots.setdefault(group, Snapshot(group, self.lines))
-        before = snapshot.tables.setdefault(table.header.table, table.line)
-        if before != table.line and self._now_us is None:
+        snapshot = self._snapshot(group)
+        before = snapshot.tables.setdefault(head.table, self._header_line)
+        if before != self._header_line and self._now_us is None:
             raise InputError(f"{self.place(self.lines)}: group {group} {_AGAIN}")
         try:
-            snapshot.add(table.header.table, row)
+            snapshot.add(head.table, row)
         except ValueError:
-            self.count_not_understood(text, f"{table.header.table}: a cell is no number")
+            self.count_not_understood(text, f"{head.table}: a cell is no number")
             return
         self.understood += 1
 
@@ -262,14 +251,13 @@ class Snapshot:
         elif member is not None and member["partitions"] is None:
             member["partitions"] = []
 
-    def no_members(self) -> None:
-        """The command says that the group has no active members."""
-        self.members = {}
-        self.state = self.state or "Empty"
-
-    def is_rebalancing(self) -> None:
-        """The command warns that the group is rebalancing: what its members have is not printed."""
-        self.state = self.state or "PreparingRebalance"
+    def remark(self, what: str) -> None:
+        """What the command says of the group: that it is rebalancing, and does not print what its members
+        have, or that it has no active members."""
+        if what == "is rebalancing":
+            self.state = self.state or "PreparingRebalance"
+        else:
+            self.members, self.state = {}, self.state or "Empty"
 
     def fields(self) -> dict[str, Any]:
         """The fields of an observation."""

@@ -24,9 +24,10 @@ from groupstorm.imports.prefixes import Writer, find_prefix
 from groupstorm.imports.provenance import Rows, Why, with_memberless_times, with_own_names
 from groupstorm.imports.source import POD, LogSource, Observation, with_topic_names
 from groupstorm.imports.spill import SpillingSorter
-from groupstorm.imports.timeline.group import ADD_ASSIGNMENTS, NO_PARTITIONS, GroupRecord, GroupSummary
+from groupstorm.imports.timeline.group import NO_PARTITIONS, OWNERS_UNKNOWN, GroupRecord
 from groupstorm.imports.timeline.groups import OWN_MEMBER_ID, GroupTimeline, ObservationsByGroup
 from groupstorm.imports.timeline.streams import THREAD
+from groupstorm.imports.timeline.summary import GroupSummary
 from groupstorm.imports.times import Instant, shown
 from groupstorm.problems import InputError
 from groupstorm.trace.events import imported
@@ -99,7 +100,7 @@ class _SortedLog:
 
     def observations(self, offset_us: int, instances: Mapping[str, str]) -> Iterator[Observation]:
         """``instances``: the groups of instances of Kafka Streams whose own lines name none."""
-        for time_us, source, line, kind, said, fields in self._sorter.sorted():
+        for time_us, source, line, kind, said, fields, _ in self._sorter.sorted():
             group = said or instances.get((fields.get("client") or "").partition(THREAD)[0], "")
             if POD in fields and fields.get("client"):
                 fields["client"] = self._named(group, fields["client"], fields[POD])
@@ -146,12 +147,12 @@ def import_sources(sources: Sequence[LogSource], out: Path, options: Options) ->
     origin = _origin(began_us, parsers, offsets)
     for name, observations in by_group.groups():
         timeline = GroupTimeline(name, rows, clients.get(name, {}))
-        for one, order, configuration, refused in observations:
-            timeline.add(one, order, configuration, refused)
+        for one, configuration, refused in observations:
+            timeline.add(one, configuration, refused)
         record = timeline.finish()
         if record is not None:
-            _describe(record, rows, began_us, origin)
-            found.append(record.summary)
+            _describe(record, rows, origin)
+            found.append(record.summarized())
             if record.shared:
                 shared[name] = record.shared
             if record.is_told_by_members_alone:
@@ -209,8 +210,7 @@ def _check(parsers: Sequence[LogSource]) -> None:
             )
         if parser.untimed and parser.first_us is None:
             raise InputError(
-                f"{parser.log.name}: lines about groups ({parser.untimed}), and none says when: expected a "
-                f"log with "
+                f"{name}: lines about groups ({parser.untimed}), and none says when: expected a log with "
                 "times; if it has them, name them with --pattern '(?P<time>...)'"
             )
 
@@ -258,17 +258,15 @@ def _origin(began_us: int, parsers: Iterable[LogSource], offsets: Mapping[int, O
     return json.dumps(began, ensure_ascii=False, separators=(",", ":"))
 
 
-def _describe(record: GroupRecord, rows: Rows, began_us: int, origin: str) -> None:
+def _describe(record: GroupRecord, rows: Rows, origin: str) -> None:
     """The first row of a group: where it comes from, and from whose rows ownership follows."""
     event = imported.GroupImported(record.name, record.view, origin)
-    first_us = began_us if record.first_us is None else record.first_us
-    rows.add(first_us, record.first_order, Source.WORLD, event, Why(rule="made by groupstorm import"), -9)
-    if not record.rounds_known and not record.owners_described:
-        unknown = f"who owned which partition is not known: {ADD_ASSIGNMENTS}"
-        unknown = NO_PARTITIONS if record.is_connect else unknown
-        _, sentence = record.missing.setdefault("ownership", (1, unknown))
+    rows.add(record.first, Source.WORLD, event, Why(rule="made by groupstorm import"), -9)
+    if not record.summary.rounds_known and not record.owners_described:
+        unknown = NO_PARTITIONS if record.is_connect else OWNERS_UNKNOWN
+        _, sentence = record.summary.missing.setdefault("ownership", (1, unknown))
         missing = imported.EvidenceMissing(record.name, "ownership", None, sentence)
-        rows.add(first_us, record.first_order, Source.WORLD, missing, Why(missing=True), -8)
+        rows.add(record.first, Source.WORLD, missing, Why(missing=True), -8)
 
 
 class SourceKind(StrEnum):

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from groupstorm.imports.clocks import Offset
 from groupstorm.imports.source import LogSource
-from groupstorm.imports.timeline.group import GroupSummary
+from groupstorm.imports.timeline.summary import GroupSummary
 from groupstorm.imports.times import shown
 from groupstorm.problems import InputError, writing
 from groupstorm.trace.writer import complete_or_absent, partial_path

@@ -28,12 +28,10 @@ from groupstorm.imports.envelopes import (
 from groupstorm.imports.line_owners import LineOwners
 from groupstorm.imports.lines import HEAD_BYTES, INDENTED, Log, LogFile
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
-from groupstorm.imports.source import LogSource, Observation
+from groupstorm.imports.source import NOTED, LogSource, Observation
 from groupstorm.imports.templates import BARE, BARE_BEGINNING, CATALOGUES, Catalogue, Found
 from groupstorm.imports.times import Instant, instant, sights
 
-#: Kinds of lines that are understood, and change nothing.
-NOTED: Final = "noted"
 #: The steps of a round, by the kinds of lines that tell them.
 _STEPS: Final[Mapping[str, int]] = {
     **dict.fromkeys(("preparing", "joining", "rd-joining"), 1),
@@ -57,31 +55,14 @@ _LOGFMT_KEY = re.compile(r"\b(?:msg|message)=")
 _RECORDS = re.compile(r"(?<=\S) (?=\[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}\] [A-Z]+ \[Group)")
 _VARIABLE = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{20,}|\d+|\"[^\"]*\"|'[^']*'")
 #: What a line has that may be of interest. Each is searched in all of a log: the fewer, the faster.
+#: ("subscribed to" finds "subscribed topics", too.)
 _ANCHORS: Final = (
-    b"roup",
-    b"[thrd:",
-    b"stream-",
-    b"Config values",
-    b"subscribed to",  # and "subscribed topics"
-    b" poll ",
-    b"min.isr requirement",
-    b"artitions",
-    b"ListenerContainer",
-    b"kafka server: ",
-    b" current generation",
-    b"assignments received:",
-    b"KafkaE",
-    b"dException",
-    b"org.apache.kafka.streams.errors.",
-    b"RebalanceInProgressException",
-    b"consumer/broker/",
-    b"client/coordinator ",
-    b"Claimed:map[",
-    b"(key: ",
-    b"Crash: ",
-    b"needs to re-join",
-    b"forced rejoin",
-    b"heartbeat: Kafka::",
+    *(b"roup", b"[thrd:", b"stream-", b"Config values", b"subscribed to", b" poll "),
+    *(b"min.isr requirement", b"artitions", b"ListenerContainer", b"kafka server: "),
+    *(b" current generation", b"assignments received:", b"KafkaE", b"dException"),
+    *(b"org.apache.kafka.streams.errors.", b"RebalanceInProgressException", b"consumer/broker/"),
+    *(b"client/coordinator ", b"Claimed:map[", b"(key: ", b"Crash: ", b"needs to re-join"),
+    *(b"forced rejoin", b"heartbeat: Kafka::"),
 )
 
 

@@ -18,21 +18,8 @@ from groupstorm.trace.events.group_states import GroupState
 from groupstorm.trace.rows import TracedEvent, TraceEntry, event_name, event_types
 from groupstorm.trace.schema import PROVENANCE_COLUMNS, Source
 
-_SOURCES = {str(source): source for source in Source}
-_SOURCE_NAMES = {source: name for name, source in _SOURCES.items()}
 _COLUMNS = tuple(column.name for column in PROVENANCE_COLUMNS)
-
-
-class Provenance(StrEnum):
-    OBSERVED = "observed"
-    INFERRED = "inferred"
-    MISSING = "missing"
-
-
-#: As texts, which can be put on disk.
-_OBSERVED, _INFERRED, _MISSING = (str(one) for one in Provenance)
-
-
+_OBSERVED, _INFERRED, _MISSING = "observed", "inferred", "missing"
 #: What most events hold, and `marshal` writes.
 _PLAIN: Final = frozenset({str, int, bool, NoneType, tuple})
 
@@ -52,6 +39,11 @@ class Why(NamedTuple):
     missing: bool = False
 
 
+def between(before: Observation | None, line: Observation, rule: str) -> Why:
+    """Why a row says what happened after ``before``, if there was anything, and not later than ``line``."""
+    return Why([line], rule, None if before is None else before.time_us, line.time_us, inferred=True)
+
+
 @cache
 def with_provenance(event_type: Any) -> Any:
     """The event type with the columns of provenance behind its own."""
@@ -61,15 +53,13 @@ def with_provenance(event_type: Any) -> Any:
 class Rows:
     """Takes rows in any order; `entries` gives them in the order of the trace.
 
-    ``order`` and ``step`` order rows of one instant: by the observation that they hang on, then around it.
+    Rows of one instant stand in the order of the observations that they hang on, then by ``step`` around it.
     """
 
     def __init__(self) -> None:
         self._sorter = SpillingSorter(key=itemgetter(0, 1, 2))
 
-    def add(
-        self, time_us: int, order: int, source: Source, event: TracedEvent, why: Why, step: int = 0
-    ) -> None:
+    def add(self, at: Observation, source: Source, event: TracedEvent, why: Why, step: int = 0) -> None:
         evidence, rule, earliest_us, latest_us, inferred, missing = _bounded(why)
         provenance = _OBSERVED
         if missing:
@@ -82,10 +72,10 @@ class Rows:
             values = tuple([str(value) if isinstance(value, StrEnum) else value for value in event])
         self._sorter.add(
             (
-                time_us,
-                order,
+                at.time_us,
+                at.order,
                 step,
-                _SOURCE_NAMES[source],
+                source.value,
                 event_name(type(event)),
                 values,
                 provenance,
@@ -104,19 +94,14 @@ class Rows:
             lines = tuple(logs[log].place(line) for log, line in evidence)
             earliest, latest = (None if us is None else max(0, us - began_us) for us in bounds)
             event = with_provenance(kinds[name])(*values, provenance, lines or None, rule, earliest, latest)
-            yield max(0, time_us - began_us), _SOURCES[source], event
+            yield max(0, time_us - began_us), Source(source), event
 
 
 def _bounded(why: Why) -> Why:
     """With the rule of a line behind the row whose time is a bound."""
-    for one in why.evidence:
-        if TIME_RULE in one.fields:
-            break
-    else:
-        return why
-    rules = {one.fields[TIME_RULE] for one in why.evidence if TIME_RULE in one.fields}
-    for bound, sentence in sorted(rules):
-        times = [one.time_us for one in why.evidence if TIME_RULE in one.fields]
+    bounded = [one for one in why.evidence if TIME_RULE in one.fields]
+    times = [one.time_us for one in bounded]
+    for bound, sentence in sorted({one.fields[TIME_RULE] for one in bounded}):
         why = why._replace(rule="; ".join(filter(None, (why.rule, sentence))), inferred=True)
         if bound == "earliest" and why.earliest_us is None:
             why = why._replace(earliest_us=max(times))
@@ -198,5 +183,5 @@ def _by_members(event: Any, running: set[str]) -> tuple[bool, str] | None:
 def _row(kind: Any, event: Any, rule: str) -> Any:
     """With the evidence of the row from which it follows."""
     return with_provenance(kind)(
-        event.group, str(Provenance.INFERRED), event.evidence, rule, event.earliest_us, event.latest_us
+        event.group, _INFERRED, event.evidence, rule, event.earliest_us, event.latest_us
     )

@@ -18,6 +18,8 @@ from groupstorm.imports.lines import HEAD_BYTES, Log, LogFile, open_files
 from groupstorm.imports.prefixes import Writer
 from groupstorm.imports.times import DAY_US, Instant, completed, day_order, in_year, to_utc_us
 
+#: The kind of lines and records that are understood, and change nothing.
+NOTED: Final = "noted"
 #: The field of an observation whose time is a bound: a `TimeRule`.
 TIME_RULE: Final = "time_rule"
 #: The field of an observation that names the pod or container whose log the line is of.
@@ -35,7 +37,7 @@ class Observation(NamedTuple):
     """``time_us``: since 1970, on the log's own clock as UTC. ``source`` and ``line``: the log, by its
     number, and the line in it. ``fields``: what stood in the template's holes and in the prefix of the
     message: texts, numbers, and lists and dicts of them. Only such values can be put on disk while logs are
-    read (`spill`)."""
+    read (`spill`). ``order``: its place among the observations of all logs, once it is known."""
 
     time_us: int
     source: int
@@ -43,6 +45,7 @@ class Observation(NamedTuple):
     kind: str
     group: str
     fields: dict[str, Any]
+    order: int = 0
 
 
 #: Fields that hold partitions.
@@ -119,7 +122,6 @@ class LogSource(ABC):
         self.untimed = 0
         self.writers: set[Writer] = set()
         self.first_us: int | None = None
-        self.last_us: int | None = None
         #: The damage in the source: one sentence each.
         self.damage: list[str] = []
         #: Topic id, as Kafka prints it -> name, as far as the source says it.
@@ -167,10 +169,7 @@ class LogSource(ABC):
         self.lines = begun + file.line
 
     def see_time(self, time_us: int) -> None:
-        if self.first_us is None or time_us < self.first_us:
-            self.first_us = time_us
-        if self.last_us is None or time_us > self.last_us:
-            self.last_us = time_us
+        self.first_us = time_us if self.first_us is None else min(time_us, self.first_us)
 
     def count_not_understood(self, text: str, shape: str) -> None:
         """A line that looks like Kafka's, and says nothing that groupstorm knows."""

@@ -40,13 +40,7 @@ NEW_PROTOCOL = "or use group.protocol=consumer, in which nobody waits for the sl
             f"Use cooperative-sticky; {STATIC[0].lower()}{STATIC[1:]}",
         ),
         ("rolling-deploy", "cooperative", SMALL, "deploy-wave", STATIC),
-        (
-            "rolling-deploy",
-            "static",
-            SMALL,
-            "deploy-wave",
-            NO_ROUND,
-        ),
+        ("rolling-deploy", "static", SMALL, "deploy-wave", NO_ROUND),
         (
             "rolling-deploy",
             "static",

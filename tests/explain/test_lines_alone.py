@@ -91,10 +91,7 @@ LOGS: Final = (
         "(unnamed): OffsetCommit ILLEGAL_GENERATION: zombie",
     ),
     # -- Java, Connect, Streams, Spring, and the broker
-    (
-        f"{HEARTBEAT}because member c-1 is unknown.\n",
-        "g: Heartbeat UNKNOWN_MEMBER_ID: out-of-group",
-    ),
+    (f"{HEARTBEAT}because member c-1 is unknown.\n", "g: Heartbeat UNKNOWN_MEMBER_ID: out-of-group"),
     (
         f"{HEARTBEAT}for member c-1 because epoch 7 is fenced.\n",
         "g: Heartbeat FENCED_MEMBER_EPOCH: out-of-group",

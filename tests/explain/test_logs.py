@@ -68,12 +68,7 @@ ROUND_TRIPS: tuple[tuple[str, str, dict[str, int], str, list[str]], ...] = (
     ids=lambda one: str(one)[:20],
 )
 def test_a_storm_as_logs(
-    tmp_path: Path,
-    preset: str,
-    variant: str,
-    settings: dict[str, int],
-    pattern: str,
-    by_clients: list[str],
+    tmp_path: Path, preset: str, variant: str, settings: dict[str, int], pattern: str, by_clients: list[str]
 ) -> None:
     rows = [*read_rows(storm(tmp_path / "storm", preset, variant, settings))]
     logs = {}

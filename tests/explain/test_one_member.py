@@ -47,10 +47,7 @@ def test_what_one_member_knows_of_itself(tmp_path: Path, capsys: pytest.CaptureF
 
 @pytest.mark.parametrize(
     ("recording", "member", "told", "own"),
-    [
-        ("kafka-4.3.1-librdkafka", "app-0", 8, 0),
-        ("kafka-4.3.1-java", "app-2", 7, 1),
-    ],
+    [("kafka-4.3.1-librdkafka", "app-0", 8, 0), ("kafka-4.3.1-java", "app-2", 7, 1)],
 )
 def test_members_of_other_clients(tmp_path: Path, recording: str, member: str, told: int, own: int) -> None:
     alone = of(tmp_path, recording, member).alone

@@ -29,11 +29,7 @@ def in_order(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 #: An hour after the others, "b" leaves; "a" takes its partition.
-LATER = [
-    removed(3000, "b", "b-1", "left"),
-    *round_of(3000, 3, "left", "b-1"),
-    END_OF_FORMED,
-]
+LATER = [removed(3000, "b", "b-1", "left"), *round_of(3000, 3, "left", "b-1"), END_OF_FORMED]
 
 
 @pytest.mark.parametrize(("revoked_s", "costs"), [(59.999, [0, 3540, 0]), (1000, [0, 0, 0])])

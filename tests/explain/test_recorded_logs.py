@@ -15,7 +15,7 @@ from groupstorm.explain.findings import Finding
 from groupstorm.explain.patterns.selecting import SECOND_US
 from groupstorm.figures.accumulator import Window
 from tests.explain.explaining import names
-from tests.imports.real_logs import BOTH, BROKER, CLIENTS, Recording, each, imported, recorded, recordings
+from tests.imports.real_logs import BOTH, BROKER, CLIENTS, Recording, Traces, each, recorded, recordings
 from tests.imports.recording.situation import DYNAMIC, FENCED, MOVED, SEATS, STATIC
 
 EVERY = each(recordings())
@@ -31,17 +31,11 @@ class Explained:
     """The groups of all recordings, each imported and explained once."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.trace = cache(self._import)
+        self._traces = Traces(folder)
         self.of = cache(self._explain)
 
-    def _import(self, recording: Recording, source: str) -> Path:
-        folder = self._folder / f"{recording.name}-{source}"
-        imported(recording, source, folder)
-        return folder
-
     def _explain(self, recording: Recording, source: str, from_s: int = 0) -> dict[str, Explanation]:
-        found = explain(self.trace(recording, source), window=Window(from_s * SECOND_US))
+        found = explain(self._traces.of(recording, source).folder, window=Window(from_s * SECOND_US))
         return {one.history.group: one for one in found}
 
 

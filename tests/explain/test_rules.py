@@ -77,7 +77,7 @@ def test_a_member_that_leaves_is_no_expired_session(tmp_path: Path) -> None:
     rows = [*FORMED, removed(95, "b", "b-1", "left"), *round_of(95, 2, "left", "b-1"), END_OF_FORMED]
     found = explained(trace_of(tmp_path, rows))
     assert names(found) == []
-    assert [one.culprit for one in found.unexplained] == ["a-1", "b-1"]
+    assert [one.culprit for one in found.history.rebalances] == ["a-1", "b-1"]
 
 
 def test_a_join_phase_of_ten_seconds_is_held_up(tmp_path: Path) -> None:

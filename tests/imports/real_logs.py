@@ -96,10 +96,11 @@ def recorded(recording: Recording) -> Mapping[str, Mapping[str, Any]]:
 
 
 class ImportedRecording(NamedTuple):
-    """A recording's logs as a trace. ``rows``: with ``ms``, the time since 1970."""
+    """A recording's logs as a trace in ``folder``. ``rows``: with ``ms``, the time since 1970."""
 
     recording: Recording
     source: str
+    folder: Path
     done: Imported
     rows: Sequence[Row]
 
@@ -119,4 +120,15 @@ class ImportedRecording(NamedTuple):
 def imported(recording: Recording, source: str, out: Path) -> ImportedRecording:
     done = import_logs(find_logs(recording.logs(source)), out, Options())
     rows = [{**row, "ms": (done.began_us + row["time_us"]) // 1000} for row in read_rows(out)]
-    return ImportedRecording(recording, source, done, rows)
+    return ImportedRecording(recording, source, out, done, rows)
+
+
+class Traces:
+    """The traces of all recordings, each imported once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.of = cache(self._import)
+
+    def _import(self, recording: Recording, source: str) -> ImportedRecording:
+        return imported(recording, source, self._folder / f"{recording.name}-{source}")

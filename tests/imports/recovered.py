@@ -32,20 +32,13 @@ class Recovered(NamedTuple):
 NOTHING: Final = Recovered(0, 0)
 
 
-def _groups(trace: ImportedRecording) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    yield from recorded(trace.recording).items()
-
-
 # -- generations ---------------------------------------------------------------------------------
 
 
-def generations(trace: ImportedRecording) -> Recovered:
-    """The generations, or epochs, that the coordinator wrote: with its members' number and its time."""
-    each = _epochs if trace.recording.is_consumer_group else _generations
-    return sum((each(trace, group, saw) for group, saw in _groups(trace)), NOTHING)
-
-
 def _generations(trace: ImportedRecording, group: str, saw: Mapping[str, Any]) -> Recovered:
+    """The generations, or epochs, that the coordinator wrote: with its members' number and its time."""
+    if trace.recording.is_consumer_group:
+        return _epochs(trace, group, saw)
     written: dict[int, Mapping[str, Any]] = {}
     for record in saw["written"]:
         if record["generation"] > 0:  # generation 0 is a group that nobody has joined yet
@@ -166,12 +159,8 @@ def _expires(saw: Mapping[str, Any], instance: str, actions: Sequence[Mapping[st
     return False
 
 
-def causes(trace: ImportedRecording) -> Recovered:
-    """Why members came and went: what the harness did to each."""
-    return sum((_causes(trace, group, saw) for group, saw in _groups(trace)), NOTHING)
-
-
 def _causes(trace: ImportedRecording, group: str, saw: Mapping[str, Any]) -> Recovered:
+    """Why members came and went: what the harness did to each."""
     effects = [*_effects(saw)]
     names, twins = _names(saw), _twins(saw)
     found = 0
@@ -238,12 +227,8 @@ def _wrong_rounds(trace: ImportedRecording, group: str) -> list[str]:
 # -- members -------------------------------------------------------------------------------------
 
 
-def members(trace: ImportedRecording) -> Recovered:
-    """The member ids that the coordinator wrote, with their client ids and static ids."""
-    return sum((_members(trace, group, saw) for group, saw in _groups(trace)), NOTHING)
-
-
 def _members(trace: ImportedRecording, group: str, saw: Mapping[str, Any]) -> Recovered:
+    """The member ids that the coordinator wrote, with their client ids and static ids."""
     names, twins = _names(saw), _twins(saw)
     everybody = [one for record in saw["written"] for one in record.get("members", [record])]
     instances = {one["member_id"]: one.get("instance") for one in everybody if one.get("client")}
@@ -305,12 +290,8 @@ class Interval(NamedTuple):
     latest_ms: int
 
 
-def ownership(trace: ImportedRecording) -> Recovered:
-    """The intervals in which a member had a partition, by its own callbacks."""
-    return sum((_ownership(trace, group, saw) for group, saw in _groups(trace)), NOTHING)
-
-
 def _ownership(trace: ImportedRecording, group: str, saw: Mapping[str, Any]) -> Recovered:
+    """The intervals in which a member had a partition, by its own callbacks."""
     wanted = [*_recorded_intervals(saw)]
     told = [*_told_intervals(trace, group)]
     left = [*told]
@@ -389,10 +370,20 @@ def _wrong_assignments(trace: ImportedRecording, group: str, saw: Mapping[str, A
             yield f"{group}: generation {row['generation']} gives {row['member_id']} {row['partitions']}"
 
 
-#: Column of the table -> how it is computed.
+#: Column of the table -> how it is computed of one group.
 COLUMNS: Final = {
-    "generations": generations,
-    "causes": causes,
-    "members": members,
-    "ownership": ownership,
+    "generations": _generations,
+    "causes": _causes,
+    "members": _members,
+    "ownership": _ownership,
 }
+
+
+def recovered(trace: ImportedRecording, column: str) -> Recovered:
+    """A column's facts, of all groups of a recording."""
+    groups = recorded(trace.recording).items()
+    return sum((COLUMNS[column](trace, group, saw) for group, saw in groups), NOTHING)
+
+
+def wrong(trace: ImportedRecording) -> list[str]:
+    return [sentence for column in COLUMNS for sentence in recovered(trace, column).wrong]

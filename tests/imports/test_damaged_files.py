@@ -66,10 +66,7 @@ def test_the_other_files_are_imported(tmp_path: Path) -> None:
     """A rotation with a damaged byte, between two whole ones; nothing of the first file can be read."""
     for name, content in (
         ("server.log.1.gz", PACKED[:12]),
-        (
-            "server.log.2.gz",
-            gzip.compress(stabilized("09:00:00,000", 0, 1).encode()),
-        ),
+        ("server.log.2.gz", gzip.compress(stabilized("09:00:00,000", 0, 1).encode())),
         ("server.log", ROUNDS),
     ):
         (tmp_path / name).write_bytes(content)

@@ -11,7 +11,6 @@ import os
 import re
 import time
 from collections.abc import Sequence
-from functools import cache
 from itertools import groupby, pairwise
 from pathlib import Path
 
@@ -29,6 +28,7 @@ from tests.imports.real_logs import (
     SOURCES,
     ImportedRecording,
     Recording,
+    Traces,
     each,
     imported,
     recorded,
@@ -37,7 +37,7 @@ from tests.imports.real_logs import (
 from tests.imports.recording.recording import record
 from tests.imports.recording.releases import CLIENTS as LIBRARIES
 from tests.imports.recording.situation import STATIC
-from tests.imports.recovered import COLUMNS, Recovered, causes, generations, members, ownership
+from tests.imports.recovered import COLUMNS, recovered, wrong
 from tests.needs import needed
 from tests.soaking import one_in
 
@@ -50,17 +50,6 @@ CLASSIC = each(one for one in RECORDINGS if not one.is_consumer_group)
 LEFT_OVER = {""}
 
 
-class Traces:
-    """The traces of all recordings, each imported once."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.of = cache(self._import)
-
-    def _import(self, recording: Recording, source: str) -> ImportedRecording:
-        return imported(recording, source, self._folder / f"{recording.name}-{source}")
-
-
 @pytest.fixture(scope="module")
 def traces(tmp_path_factory: pytest.TempPathFactory) -> Traces:
     return Traces(tmp_path_factory.mktemp("traces"))
@@ -69,29 +58,25 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Traces:
 @pytest.mark.parametrize("source", one_in(4, SOURCES))
 @EVERY
 def test_the_trace_says_nothing_wrong(recording: Recording, source: str, traces: Traces) -> None:
-    trace = traces.of(recording, source)
-    wrong = [sentence for column in COLUMNS.values() for sentence in column(trace).wrong]
-    assert wrong == []
+    assert wrong(traces.of(recording, source)) == []
 
 
 @EVERY
 def test_all_logs_together_say_everything(recording: Recording, traces: Traces) -> None:
     trace = traces.of(recording, BOTH)
-    assert complete(generations(trace))
-    assert complete(causes(trace))
-    assert complete(members(trace))
-    assert complete(ownership(trace))
+    assert all(is_complete(trace, column) for column in COLUMNS)
 
 
-def complete(recovered: Recovered) -> bool:
-    return recovered.found == recovered.of > 0
+def is_complete(trace: ImportedRecording, column: str) -> bool:
+    found = recovered(trace, column)
+    return found.found == found.of > 0
 
 
 @EVERY
 def test_a_brokers_log_alone_does_not_say_who_owns_what(recording: Recording, traces: Traces) -> None:
     trace = traces.of(recording, BROKER)
-    assert complete(generations(trace))
-    assert ownership(trace).found == 0
+    assert is_complete(trace, "generations")
+    assert recovered(trace, "ownership").found == 0
     for group in recorded(recording):
         missing = {row["cause"] for row in trace.of(group, "evidence_missing")}
         assert "ownership" in missing
@@ -136,7 +121,7 @@ def test_clients_do_not_say_that_their_group_is_empty(recording: Recording, trac
         for written, following in pairwise(saw["written"]):
             short += bool(written["members"]) and following["time_ms"] - written["time_ms"] < 1_000
         empty += not saw["written"][-1]["members"]
-    found = generations(traces.of(recording, CLIENTS))
+    found = recovered(traces.of(recording, CLIENTS), "generations")
     assert empty == len(recorded(recording))
     assert empty <= found.of - found.found <= empty + short
 
@@ -154,7 +139,7 @@ def test_clients_tell_all_but_the_sessions_that_expire(recording: Recording, tra
     }
     kills = sum(one["do"] == "kill" for saw in recorded(recording).values() for one in saw["actions"])
     moves = sum(one["do"] == "fail-over" for saw in recorded(recording).values() for one in saw["actions"])
-    found = causes(trace)
+    found = recovered(trace, "causes")
     assert 0 < found.of - found.found <= max(3, len(expired) + kills + 2 * moves)
 
 
@@ -187,8 +172,8 @@ def test_the_recordings_are_small_and_name_no_machine() -> None:
 def row(recordings: Sequence[Recording], traces: Traces) -> str:
     """Return the sums of each column over the releases: of the broker's log, of the clients', and of both."""
     cells = []
-    for column in COLUMNS.values():
-        counts = [[column(traces.of(one, source)) for one in recordings] for source in SOURCES]
+    for column in COLUMNS:
+        counts = [[recovered(traces.of(one, source), column) for one in recordings] for source in SOURCES]
         found = ", ".join(str(sum(one.found for one in each)) for each in counts)
         cells.append(f"{found} of {sum(one.of for one in counts[-1])}")
     releases = ", ".join(one.release.rpartition(".")[0] for one in recordings)
@@ -230,8 +215,8 @@ def test_a_new_recording_says_the_same(tmp_path: Path, monkeypatch: pytest.Monke
         time.tzset()
     for source in SOURCES:
         trace = imported(recording, source, tmp_path / source)
-        assert [sentence for column in COLUMNS.values() for sentence in column(trace).wrong] == []
+        assert wrong(trace) == []
     both = imported(recording, BOTH, tmp_path / "again")
-    assert complete(generations(both))
-    assert complete(causes(both))
-    assert complete(ownership(both))
+    assert is_complete(both, "generations")
+    assert is_complete(both, "causes")
+    assert is_complete(both, "ownership")

@@ -198,7 +198,7 @@ RETURNED = broker_lines(
         "08:12:00,000",
         "Static member with groupInstanceId=seat-1 and unknown member id joins group orders-static in Stable "
         f"state. Replacing previously mapped member {SEAT_1} with this groupInstanceId.",
-    ),
+    )
 )
 
 

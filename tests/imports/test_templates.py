@@ -7,8 +7,8 @@ import re
 import pytest
 
 from groupstorm.imports.offsets_topic.meaning import MEMBER, MEMBER_GONE, MODERN_GONE, TARGET, TARGET_EPOCH
-from groupstorm.imports.parser import NOTED
 from groupstorm.imports.prefixes import Writer
+from groupstorm.imports.source import NOTED
 from groupstorm.imports.templates import (
     APPEND_REFUSED,
     BARE_BEGINNING,

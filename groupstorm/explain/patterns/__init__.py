@@ -9,14 +9,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from groupstorm.explain.findings import Kind, Pattern, Rule
-from groupstorm.explain.patterns import (
-    deployments,
-    group,
-    membership,
-    refused,
-    sessions,
-    waiting,
-)
+from groupstorm.explain.patterns import deployments, group, membership, refused, sessions, waiting
 from groupstorm.tables import rows
 
 _RULES: Final[Mapping[str, Rule]] = {

@@ -21,13 +21,13 @@ from groupstorm.explain.patterns.selecting import (
     find_stop,
     formed_us,
     rounds_of,
-    under_way,
+    under_way_at,
     unique,
     with_changes,
 )
 from groupstorm.history.rebalances import REPLACED, Absence, Change, ChangeKind, Rebalance, Row
 from groupstorm.trace.events.group_states import Cause
-from groupstorm.wording import counted, listed, seconds
+from groupstorm.wording import counted, lasting, listed
 
 #: The next process of a deployment stops so soon after the last one is back (minReadySeconds included).
 PAUSE_US: Final = 120 * SECOND_US
@@ -62,7 +62,7 @@ def stopped(history: History) -> Match | None:
         return None
     members = unique(one.member for one in gone)
     from_us = min(one.time_us if one.cause == Cause.LEFT else _alive_us(one) for one in gone)
-    sentence = f"The last members left, {len(members):,} of them, from {seconds(from_us / SECOND_US)} on."
+    sentence = f"The last members left, {len(members):,} of them, from {lasting(from_us)} on."
     expired = sum(one.cause != Cause.LEFT for one in gone)
     if expired:
         sentence += f" {expired:,} of them without a LeaveGroup, so that their sessions had to expire."
@@ -96,13 +96,8 @@ def static_restart(history: History) -> Match | None:
     ]
     times = counted(len(back), "time")
     sentence = f"{counted(len(members), 'static member')} came back {times} within the session: no rebalance."
-    return Match(
-        sentence,
-        members,
-        (),
-        absences,
-        [row for one in back for row in (one.went.alive, one.came.row) if row],
-    )
+    rows = [row for one in back for row in (one.went.alive, one.came.row) if row]
+    return Match(sentence, members, (), absences, rows)
 
 
 def deploy_wave(history: History) -> Match | None:
@@ -126,10 +121,10 @@ def aligned_restart(history: History) -> Match | None:
 def migration(history: History) -> Match | None:
     """A live group changed between the classic protocol and KIP-848's. The rolling restart in which it did
     so belongs to it."""
-    converted = [*history.of_kind("converted")]
+    converted = history.of_kind("converted")
     if not converted:
         return None
-    rebalances = [each for one in converted for each in under_way(history, one.time_us)]
+    rebalances = under_way_at(history, (one.time_us for one in converted))
     waves = [wave for wave in _waves(_planned(history)) if any(_is_within(one, wave) for one in converted)]
     in_waves, absences = _belonging(history, waves)
     ways = listed([str(one.row["cause"]) for one in converted])
@@ -162,7 +157,7 @@ def autoscaler(history: History) -> Match | None:
     named = ", ".join(sizes if len(sizes) <= _TURNS_NAMED else [*sizes[:_TURNS_NAMED], "..."])
     sentence = (
         f"The group grew and shrank in {counted(len(turns), 'turn')} ({named}): {counted(ups, 'member')} "
-        f"came and {len(scaled) - ups:,} went in {seconds((to_us - from_us) / SECOND_US)}."
+        f"came and {len(scaled) - ups:,} went in {lasting(to_us - from_us)}."
     )
     members = unique(one.member for one in scaled)
     absences = away(history, members, from_us - AFTER_US, to_us + AFTER_US)
@@ -310,7 +305,7 @@ def _of_waves(history: History, waves: Sequence[Sequence[Restart]], how: str) ->
     for wave in waves:
         evidence += [wave[0].went.row, wave[0].came.row, wave[-1].went.row, wave[-1].came.row]
     restarts = [one for wave in waves for one in wave]
-    began = ", ".join(seconds(wave[0].down_us / SECOND_US) for wave in waves[:3])
+    began = ", ".join(lasting(wave[0].down_us) for wave in waves[:3])
     silent = sum(one.went.cause == REPLACED for one in restarts)
     members = len({one.went.member for one in restarts})
     times = f" {len(restarts):,} times" if len(restarts) > members else ""

@@ -16,7 +16,7 @@ from groupstorm.explain.patterns.selecting import (
     SECOND_US,
     begins_after,
     rounds_of,
-    under_way,
+    under_way_at,
     unique,
     was_empty,
 )
@@ -24,7 +24,7 @@ from groupstorm.explain.patterns.sessions import ended_by_itself
 from groupstorm.history.reasons import SLOW_US
 from groupstorm.history.rebalances import Row
 from groupstorm.trace.events.group_states import Cause
-from groupstorm.wording import counted, seconds
+from groupstorm.wording import counted, lasting
 
 #: Generations in a row in which no record got processed, or rounds of one rebalance: the group turns in
 #: circles.
@@ -108,12 +108,12 @@ def append_failed(history: History) -> Match | None:
     if not failed:
         return None
     spans = _spans((each.begun_us for _, each in failed), AFTER_US)
-    lasted = seconds(sum(to_us - from_us for from_us, to_us in spans) / SECOND_US)
+    lasted = lasting(sum(to_us - from_us for from_us, to_us in spans))
     within = f"{counted(len(spans), 'outage')} of {lasted} in all" if len(spans) > 1 else lasted
     sentence = (
         f"{counted(len(failed), 'time')} in {within} the coordinator could not write the group's assignment."
     )
-    refused = [*history.of_kind("append-refused")]
+    refused = history.of_kind("append-refused")
     if refused:
         row = refused[-1].row
         sentence += f" {row['cause']} is below min.insync.replicas ({row['detail']})."
@@ -137,7 +137,7 @@ def metadata_changed(history: History) -> Match | None:
     """A member joined again because the metadata of its topics had changed: partitions or topics were
     created or deleted, or a topic matched its pattern. Seen as metadata-changed, as the reason that it gave
     the coordinator, or as a rebalance of new partitions."""
-    found = [*history.of_kind("metadata-changed", "metadata-changed-told", "topics-changed")]
+    found = history.of_kind("metadata-changed", "metadata-changed-told", "topics-changed")
     asked = [one for one in found if one.row["event"] in ("rejoin_requested", "client_reason")]
     rebalances = [
         one
@@ -200,7 +200,7 @@ def livelock(history: History) -> Match | None:
         )
     rows = [each.begun for one in circling for each in one.rounds]
     if is_endless:
-        lasted = seconds(history.shown_us / SECOND_US)
+        lasted = lasting(history.shown_us)
         parts.append(f"{generations:,} generations within {lasted}, and nobody is seen to be given anything")
         circling, rows = history.rebalances, [row for one in told for row in (one.first, one.last)]
     return Match(f"The group turned in circles: {'; '.join(parts)}.", (), circling, (), rows)
@@ -228,7 +228,7 @@ def formation(history: History) -> Match | None:
     lasted_us = forming[-1].until_us(history.to_us) - first.begun_us
     members = unique(one.culprit for one in forming[1:])
     sentence = (
-        f"The group formed in {counted(len(forming), 'rebalance')} within {seconds(lasted_us / SECOND_US)}: "
+        f"The group formed in {counted(len(forming), 'rebalance')} within {lasting(lasted_us)}: "
         "members came just after a round, and each began the next one."
     )
     return Match(sentence, members, forming, (), [one.rounds[0].begun for one in forming])
@@ -241,14 +241,14 @@ def start(history: History) -> Match | None:
     longest_us = max((one.first_waits_us for one in rebalances), default=0)
     if longest_us < SECOND_US:
         return None
-    sentence = f"The group began; partitions waited {seconds(longest_us / SECOND_US)} at the longest."
+    sentence = f"The group began; partitions waited {lasting(longest_us)} at the longest."
     return Match(sentence, (), rebalances, (), [one.rounds[0].begun for one in rebalances])
 
 
 def follow_ups(history: History) -> Match | None:
     """Kafka Streams asked for further rebalances: tasks change their owner only when the old one has
     released them or a warm-up has caught up."""
-    due = [*history.of_kind("follow-up")]
+    due = history.of_kind("follow-up")
     if not due:
         return None
     members = unique(one.member for one in due)
@@ -292,17 +292,17 @@ def moved_cold(history: History) -> Match | None:
     sentence = (
         f"{counted(len(moved), 'task')} moved to instances that had none of their state, and had to be "
         "restored from the beginning of their changelogs: these tasks were down for "
-        f"{seconds(down_us / SECOND_US)} until then."
+        f"{lasting(down_us)} until then."
     )
     processes = unique(str(one.row.get("process", "")) for one in moved)
-    rebalances = [each for one in moved for each in under_way(history, one.time_us)]
+    rebalances = under_way_at(history, (one.time_us for one in moved))
     return Match(sentence, processes, rebalances, (), [one.row for one in moved], down_us=down_us)
 
 
 def _from_nothing(history: History) -> Sequence[Incident]:
     """Restorations from the beginning of a changelog after all tasks had run once."""
     count = 0 if history.figures is None else history.figures.tasks_from_scratch or 0
-    return [*history.of_kind("restored-from-nothing")][-count:] if count else ()
+    return history.of_kind("restored-from-nothing")[-count:] if count else ()
 
 
 def _gone_before(history: History, restorations: Sequence[Incident]) -> Sequence[Incident]:

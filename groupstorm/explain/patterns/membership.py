@@ -20,7 +20,7 @@ from groupstorm.explain.patterns.selecting import (
     with_changes,
 )
 from groupstorm.history.rebalances import REPLACED, Absence, ChangeKind, Rebalance
-from groupstorm.wording import counted, listed, seconds
+from groupstorm.wording import counted, lasting, listed, seconds
 
 #: Two processes with one group.instance.id replace each other: so often within ten minutes is no restart.
 REPLACED_MIN: Final = 3
@@ -45,8 +45,8 @@ _WHO_ELSE: Final = (
 def mixed_assignors(history: History) -> Match | None:
     """JoinGroup was refused with INCONSISTENT_GROUP_PROTOCOL: a member offers no assignor that all others
     offer."""
-    refused = [*history.of_kind("inconsistent-protocol")]
-    counts = [*history.of_kind("inconsistent-protocol-counted")]
+    refused = history.of_kind("inconsistent-protocol")
+    counts = history.of_kind("inconsistent-protocol-counted")
     if not refused and not counts:
         return None
     members = unique(one.member for one in refused)
@@ -60,7 +60,7 @@ def mixed_assignors(history: History) -> Match | None:
 def migration_refused(history: History) -> Match | None:
     """A member of group.protocol=consumer was refused by a classic group (GROUP_ID_NOT_FOUND): the group
     may not be upgraded while it lives."""
-    refused = [*history.of_kind("migration-refused")]
+    refused = history.of_kind("migration-refused")
     if not refused:
         return None
     members = unique(one.member for one in refused)
@@ -73,7 +73,7 @@ def fenced_instances(history: History) -> Match | None:
     """A member was fenced (FENCED_INSTANCE_ID), or refused as another one has its group.instance.id
     (UNRELEASED_INSTANCE_ID of KIP-848), or one id was replaced three times within ten minutes: two processes
     have the same group.instance.id, and take the membership from each other."""
-    fenced = [*history.of_kind("fenced")]
+    fenced = history.of_kind("fenced")
     replaced: dict[str, list[Incident]] = {}
     for change in history.changes:
         if change.cause == REPLACED and change.kind is ChangeKind.CAME and change.instance is not None:
@@ -145,7 +145,7 @@ def gone_unsaid(history: History) -> Match | None:
 def _was_out(one: Restart) -> str:
     """Lists of two rounds do not say how long a member was out that the second one has again."""
     lasted_us = one.up_us - one.down_us
-    lasted = "" if lasted_us < SECOND_US else f"about {seconds(lasted_us / SECOND_US)}"
+    lasted = "" if lasted_us < SECOND_US else f"about {lasting(lasted_us)}"
     if len(one.members) > 1:  # perhaps the one in the place of the other: no list says so
         return f"{' went and '.join(one.members)} came {f'{lasted} later' if lasted else 'by the next list'}"
     was = f"out of the group for {lasted}" if lasted else "back by the next list"
@@ -156,9 +156,9 @@ def zombies(history: History) -> Match | None:
     """A process worked on after the group had given its partitions away: its commits were refused with an
     error of one that is no member any more, or two members worked on one partition for a second or more
     in all."""
-    refused = [*history.of_kind("commit-refused")]
-    counts = [*history.of_kind("commit-refused-counted")]
-    late = [*history.of_kind("commit-refused", "out-of-group", "poll-timeout-lost", "fenced")]
+    refused = history.of_kind("commit-refused")
+    counts = history.of_kind("commit-refused-counted")
+    late = history.of_kind("commit-refused", "out-of-group", "poll-timeout-lost", "fenced")
     both_s = (history.figures.dual_owner_seconds if history.figures is not None else None) or 0
     if history.is_imported and not late:
         both_s = 0  # the first of two owners may as well have died: no line shows that it lives
@@ -208,7 +208,7 @@ def subscriptions_differ(history: History) -> Match | None:
 def failing_members(history: History) -> Match | None:
     """Members ended with an error that poll() threw: an assignor's plan, or a fatal error of the
     coordinator."""
-    failed = [*history.of_kind("member-failed")]
+    failed = history.of_kind("member-failed")
     if not failed:
         return None
     members = unique(one.member for one in failed)

@@ -19,9 +19,9 @@ from groupstorm.explain.incidents import (
     UNRELEASED,
     Refusal,
 )
-from groupstorm.explain.patterns.selecting import SECOND_US, begins_after, unique
+from groupstorm.explain.patterns.selecting import begins_after, unique
 from groupstorm.history.reasons import SLOW_US
-from groupstorm.wording import counted, listed, seconds
+from groupstorm.wording import counted, lasting, listed
 
 #: A member that is refused so often, and comes into no generation, turns in circles.
 TRIED_MIN: Final = 3
@@ -75,7 +75,7 @@ def _told(history: History, is_meant: Callable[[Refusal], bool]) -> Match | None
 def no_offset(history: History) -> Match | None:
     """A member found no committed offset, or one that the partition does not have any more, and began
     where auto.offset.reset says. (Not of a group whose first generation is in the log: it is new.)"""
-    resets = [*history.of_kind("offset-reset")]
+    resets = history.of_kind("offset-reset")
     first = history.rebalances[0].rounds[0].begun.get("generation") if history.rebalances else None
     by_cause: dict[str, list[str]] = {}
     began: dict[str, int] = {}
@@ -104,13 +104,13 @@ def _named(partitions: Sequence[str], began: dict[str, int]) -> str:
 def config_behind(history: History) -> Match | None:
     """A worker of Kafka Connect joined three times or more only because it had not read the configuration by
     which the leader assigns (config.storage.topic) to its end, or has another one."""
-    found = [*history.of_kind("config-behind")]
+    found = history.of_kind("config-behind")
     times = Counter(one.member for one in found)
     asked = [one for one in found if times[one.member] >= TRIED_MIN]
     if not asked:
         return None
     members = unique(one.member for one in asked)
-    lasted = seconds((asked[-1].time_us - asked[0].time_us) / SECOND_US)
+    lasted = lasting(asked[-1].time_us - asked[0].time_us)
     named = [f"{one} {counted(times[one], 'time')}" for one in members[:NAMED_MAX]]
     sentence = (
         f"Within {lasted} workers asked for another rebalance, as they had another configuration than the "

@@ -6,6 +6,7 @@ Members that went and came back, or were replaced, are the raw material of deplo
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from itertools import accumulate, takewhile
 from typing import Final, NamedTuple
 
 from groupstorm.explain.history import History
@@ -43,9 +44,18 @@ def rounds_of(history: History) -> Iterator[tuple[Rebalance, Round]]:
     return ((rebalance, one) for rebalance in history.rebalances for one in rebalance.rounds)
 
 
-def under_way(history: History, time_us: int) -> list[Rebalance]:
-    """The rebalance in which the group was at that time."""
-    return [one for one in history.rebalances if one.begun_us <= time_us <= one.until_us(history.to_us)]
+def under_way(history: History, spans: Collection[tuple[int, int]]) -> list[Rebalance]:
+    """The rebalances in which the group was at some time of ``spans``, each from one time to another."""
+    return [
+        one
+        for one in history.rebalances
+        if any(one.begun_us <= to_us and from_us <= one.until_us(history.to_us) for from_us, to_us in spans)
+    ]
+
+
+def under_way_at(history: History, times_us: Iterable[int]) -> list[Rebalance]:
+    """The rebalances in which the group was at these times."""
+    return [one for time_us in times_us for one in under_way(history, [(time_us, time_us)])]
 
 
 def begins_after(rebalance: Rebalance, asked_us: int, within_us: int = SECOND_US) -> bool:
@@ -203,38 +213,21 @@ def _former(history: History) -> set[int]:
 
 
 def _same_name(went: Change, came: Sequence[Change], numbers: Sequence[int], taken: set[int]) -> int | None:
-    own_us = max(
-        (
-            came[number].time_us
-            for number in numbers
-            if came[number].member_id == went.member_id and came[number].time_us <= went.time_us
-        ),
-        default=-1,
-    )
-    for number in numbers:
-        change = came[number]
-        if number in taken or (change.time_us <= own_us and went.cause != REPLACED):
-            continue
-        same_row = went.cause == REPLACED and change.row is went.row
-        if same_row or (
-            went.cause != REPLACED and -REPLACEMENT_US <= change.time_us - went.time_us <= BACK_US
-        ):
-            return number
-    return None
+    free = [number for number in numbers if number not in taken]
+    if went.cause == REPLACED:
+        return next((number for number in free if came[number].row is went.row), None)
+    own = (came[number].time_us for number in numbers if came[number].member_id == went.member_id)
+    from_us = max((us + 1 for us in own if us <= went.time_us), default=0)
+    from_us, to_us = max(from_us, went.time_us - REPLACEMENT_US), went.time_us + BACK_US
+    return next((number for number in free if from_us <= came[number].time_us <= to_us), None)
 
 
 def _other_name(went: Change, came: Sequence[Change], first: int, taken: set[int]) -> int | None:
     """The nearest arrival of another name around a departure."""
-    best: int | None = None
-    for number in range(first, len(came)):
-        distance = came[number].time_us - went.time_us
-        if distance > REPLACEMENT_US:
-            break
-        if number in taken or came[number].member == went.member:
-            continue
-        if best is None or abs(distance) < abs(came[best].time_us - went.time_us):
-            best = number
-    return best
+    until_us = went.time_us + REPLACEMENT_US
+    near = takewhile(lambda number: came[number].time_us <= until_us, range(first, len(came)))
+    free = (number for number in near if number not in taken and came[number].member != went.member)
+    return min(free, key=lambda number: abs(came[number].time_us - went.time_us), default=None)
 
 
 def away_most(restarts: Sequence[Restart]) -> int:
@@ -242,8 +235,4 @@ def away_most(restarts: Sequence[Restart]) -> int:
     steps = sorted(
         step for one in restarts if one.up_us > one.down_us for step in ((one.down_us, 1), (one.up_us, -1))
     )
-    most = now = 0
-    for _, step in steps:
-        now += step
-        most = max(most, now)
-    return most
+    return max(accumulate(step for _, step in steps), default=0)

@@ -22,7 +22,7 @@ from groupstorm.explain.patterns.selecting import (
 from groupstorm.history.rebalances import Change, ChangeKind, Rebalance
 from groupstorm.imports.timeline.streams import THREAD
 from groupstorm.trace.events.group_states import Cause
-from groupstorm.wording import counted, listed, seconds
+from groupstorm.wording import counted, lasting, listed
 
 #: A static member that is back so soon after its session expired was restarting when it expired.
 RESTART_US: Final = 180 * SECOND_US
@@ -98,7 +98,7 @@ def outage(history: History) -> Match | None:
     if outage_us is None:
         return None
     last = next(one for one in reversed(history.changes) if one.kind is ChangeKind.WENT)
-    lasted = seconds(outage_us / SECOND_US)
+    lasted = lasting(outage_us)
     name = last.member or last.member_id
     sentence = f"At least {lasted}: {name} was the last member, its session expired, and nobody came back."
     unknown = "whether somebody had stopped it: add its own log" if last.alive is None else ""
@@ -107,7 +107,7 @@ def outage(history: History) -> Match | None:
 
 def _told(history: History, kind: str) -> Match | None:
     """Members' own logs, without any word of the coordinator about who went."""
-    told = [*history.of_kind(kind)]
+    told = history.of_kind(kind)
     if not told or any(one.kind is ChangeKind.WENT for one in history.changes):
         return None
     members = unique(one.member for one in told)
@@ -244,7 +244,7 @@ def _last_alive(history: History, gone: Change) -> str:
     at = f"{gone.time_us / SECOND_US:,.3f} s"
     if gone.alive is not None and _is_silent(gone):
         closed_us = int(gone.alive["time_us"])
-        waited = seconds((gone.time_us - closed_us) / SECOND_US)
+        waited = lasting(gone.time_us - closed_us)
         return (
             f"{gone.member or gone.member_id}: closed at {closed_us / SECOND_US:,.3f} s, removed at {at}: "
             f"what it had waited for {waited} at least."

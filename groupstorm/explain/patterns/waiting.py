@@ -14,14 +14,16 @@ from groupstorm.explain.patterns.selecting import (
     begun_by,
     rounds_of,
     under_way,
+    under_way_at,
     unique,
     was_empty,
 )
 from groupstorm.explain.stuck_records import StuckRecord
 from groupstorm.history.reasons import SLOW_US
 from groupstorm.history.rebalances import Absence, ChangeKind, Rebalance, Round
+from groupstorm.imports.timeline.members import name_before_uuid
 from groupstorm.trace.events.group_states import Cause
-from groupstorm.wording import counted, listed, seconds
+from groupstorm.wording import counted, lasting, listed, seconds
 
 #: A leader that takes longer for its plan keeps everybody waiting: assignors take milliseconds.
 SLOW_PLAN_US: Final = 5 * SECOND_US
@@ -46,22 +48,15 @@ def held_join_phase(history: History) -> Match | None:
         return None
     longest = max(held, key=lambda pair: _joining_us(pair[1]))[1]
     sentence = f"{counted(len(held), 'join phase')} took 10 s or more. {_waited(longest)}"
-    end = longest.joined or longest.last
-    rows = [longest.begun, longest.last_join, longest.removed_at_end, end]
+    rows = [longest.begun, longest.last_join, longest.removed_at_end, longest.joined or longest.last]
     unknown = ""
     if not all(_last(one) for _, one in held):
         logs = "the coordinator's log" if history.has_member_rows else "the logs of the consumers"
         unknown = f"who came last: add {logs}"
     if longest.joined is None:
         unknown = "when it ended, and whom it waited for: add the rest of the log, and the consumers' logs"
-    return Match(
-        sentence,
-        unique(_last(one) for _, one in held),
-        [rebalance for rebalance, _ in held],
-        (),
-        [row for row in rows if row is not None],
-        unknown,
-    )
+    members, rebalances = unique(_last(one) for _, one in held), [rebalance for rebalance, _ in held]
+    return Match(sentence, members, rebalances, (), [row for row in rows if row is not None], unknown)
 
 
 def slow_revocation(history: History) -> Match | None:
@@ -73,9 +68,9 @@ def slow_revocation(history: History) -> Match | None:
     worst = max(slow, key=lambda one: one.lasted_us)
     sentence = (
         f"{counted(len(slow), 'revocation')} took 10 s or more, the longest "
-        f"{seconds(worst.lasted_us / SECOND_US)} ({worst.member})."
+        f"{lasting(worst.lasted_us)} ({worst.member})."
     )
-    rebalances = [rebalance for one in slow for rebalance in under_way(history, int(one.first["time_us"]))]
+    rebalances = under_way_at(history, (int(one.first["time_us"]) for one in slow))
     rows = [row for one in slow for row in (one.first, one.last)]
     return Match(sentence, unique(one.member for one in slow), rebalances, (), rows)
 
@@ -121,7 +116,7 @@ def _last(one: Round) -> str:
 
 
 def _waited(one: Round) -> str:
-    took = seconds(_joining_us(one) / SECOND_US)
+    took = lasting(_joining_us(one))
     if one.joined is None:
         return f"The longest was still in its join phase after at least {took}; no row tells its end."
     if one.removed_at_end is not None:
@@ -129,7 +124,7 @@ def _waited(one: Round) -> str:
         return f"The longest took {took}: it waited for {_last(one)}, which was removed ({cause})."
     if not _last(one):
         return f"The longest took {took}."
-    after = seconds(_late_us(one) / SECOND_US)
+    after = lasting(_late_us(one))
     return f"The longest took {took}: {_last(one)} joined last, {after} after all others."
 
 
@@ -142,7 +137,7 @@ def slow_assignor(history: History) -> Match | None:
     longest = max((one.assigning_us or 0) for _, one in slow)
     sentence = (
         f"In {counted(len(slow), 'round')} the group waited 5 s or more for the leader's plan, "
-        f"{seconds(longest / SECOND_US)} at the longest."
+        f"{lasting(longest)} at the longest."
     )
     rows = [row for _, one in slow for row in (one.joined, one.ended) if row is not None]
     leaders = unique(_name(history, str((one.joined or {}).get("leader", ""))) for _, one in slow)
@@ -158,31 +153,24 @@ def _is_of_session(rebalance: Rebalance) -> bool:
 
 
 def _name(history: History, member_id: str) -> str:
-    """The name of a member: a coordinator makes its id of its client id, or group.instance.id, a hyphen and
-    a UUID of 36 characters."""
-    name = member_id[:-37]
+    name = name_before_uuid(member_id)
     return name if name in history.subscriptions or name in history.assignments else member_id
 
 
 def slow_callback(history: History) -> Match | None:
     """onPartitionsRevoked, or onPartitionsLost, took 3 s or more: meanwhile the partition has no owner,
     and the round waits for the member."""
-    slow = [*history.of_kind("slow-callback")]
+    slow = history.of_kind("slow-callback")
     if not slow:
         return None
     longest = max(slow, key=lambda one: int(one.row["duration_us"]))
     members = unique(one.member for one in slow)
     sentence = (
         f"{counted(len(slow), 'callback')} of {counted(len(members), 'member')} took 3 s or more, the "
-        f"longest {seconds(longest.row['duration_us'] / SECOND_US)} ({longest.member})."
+        f"longest {lasting(longest.row['duration_us'])} ({longest.member})."
     )
     spans = [(one.time_us, one.time_us + int(one.row["duration_us"])) for one in slow]
-    rebalances = [
-        one
-        for one in history.rebalances
-        if any(one.begun_us <= to_us and from_us <= one.until_us(history.to_us) for from_us, to_us in spans)
-    ]
-    return Match(sentence, members, rebalances, (), [one.row for one in slow])
+    return Match(sentence, members, under_way(history, spans), (), [one.row for one in slow])
 
 
 def next_heartbeat(history: History) -> Match | None:
@@ -196,12 +184,12 @@ def next_heartbeat(history: History) -> Match | None:
     if waited_us < SECOND_US or 2 * waited_us < history.unowned_us:
         return None
     words = [
-        f"{seconds(us / SECOND_US)} to the next {what}"
+        f"{lasting(us)} to the next {what}"
         for us, what in zip(waits, ("heartbeat", "poll()"), strict=True)
         if us
     ]
     sentence = (
-        f"Of {seconds(history.unowned_us / SECOND_US)} without an owner, summed over partitions, new owners "
+        f"Of {lasting(history.unowned_us)} without an owner, summed over partitions, new owners "
         f"waited {listed(words)}."
     )
     return Match(sentence, (), history.rebalances)
@@ -224,7 +212,7 @@ def max_poll_interval(history: History) -> Match | None:
 def poll_timeouts(history: History, setting: str) -> Match | None:
     """The members that left, because ``setting`` had passed."""
     kinds = ("poll-timeout", "poll-timeout-lost", "poll-timeout-told")
-    left = next((found for kind in kinds if (found := [*history.of_kind(kind)])), [])
+    left = next((found for kind in kinds if (found := history.of_kind(kind))), [])
     if not left:
         return None
     members = unique(one.member for one in left)
@@ -232,7 +220,7 @@ def poll_timeouts(history: History, setting: str) -> Match | None:
     absences: list[Absence] = []
     for one in left:
         span = one.time_us - SECOND_US, _back_us(history, one)
-        rebalances += [*begun_by(history, {one.member}, *span), *under_way(history, one.time_us)]
+        rebalances += [*begun_by(history, {one.member}, *span), *under_way_at(history, [one.time_us])]
         absences += away(history, {one.member}, *span)
     limit = history.settings.number(setting, members[0] if members else "")
     after = "" if limit is None else f" of {seconds(limit / 1000)}"
@@ -285,7 +273,7 @@ def _stood(stood: list[StuckRecord]) -> Match:
     same = [one for one in stood if one.member == member and one.stood_us == longest.stood_us]
     names = [f"{one.partition} at {one.position:,}" for one in same]
     sentence = (
-        f"{member} stood still for {seconds(longest.stood_us / SECOND_US)} although there were records. The "
+        f"{member} stood still for {lasting(longest.stood_us)} although there were records. The "
         f"record is in one of its partitions: {', '.join(names[:_RECORDS_NAMED_MAX])}"
         f"{', ...' if len(names) > _RECORDS_NAMED_MAX else ''}."
     )
@@ -298,7 +286,7 @@ def slow_worker(history: History) -> Match | None:
     poll() of its herder, which stops and starts connectors and tasks in between."""
     match = poll_timeouts(history, "rebalance.timeout.ms") if history.is_connect else None
     if match is not None and (busy_us := herder_busy_us(history, match)):
-        match.sentence += f" The herder was busy for at least {seconds(busy_us / SECOND_US)}."
+        match.sentence += f" The herder was busy for at least {lasting(busy_us)}."
     return match
 
 
@@ -324,17 +312,12 @@ def waiting_work(history: History) -> Match | None:
     took = f"{longest.new_worker} took it" if longest.new_worker else "nobody took it until the end"
     sentence = (
         f"{counted(len(gaps), 'time')} a connector or task had no worker, for "
-        f"{seconds(sum(one.lasted_us for one in gaps) / SECOND_US)} in all. The longest: {longest.name} of "
-        f"{longest.old_worker}, {seconds(longest.lasted_us / SECOND_US)}; {took}."
+        f"{lasting(sum(one.lasted_us for one in gaps))} in all. The longest: {longest.name} of "
+        f"{longest.old_worker}, {lasting(longest.lasted_us)}; {took}."
     )
     delays = [row for row in history.work.delays if row["time_us"] >= history.from_us]
     if delays:
         most = max(int(row["duration_us"]) for row in delays)
-        sentence += f" The leader let it wait for its worker, up to {seconds(most / SECOND_US)} each time."
-    ends = {one.to_us for one in history.work.gaps}
-    rebalances = [
-        one
-        for one in history.rebalances
-        if any(one.begun_us <= at <= one.until_us(history.to_us) + SECOND_US for at in ends)
-    ]
+        sentence += f" The leader let it wait for its worker, up to {lasting(most)} each time."
+    rebalances = under_way(history, {(one.to_us - SECOND_US, one.to_us) for one in history.work.gaps})
     return Match(sentence, unique(one.old_worker for one in gaps), rebalances, (), delays)

@@ -5,20 +5,14 @@ of a group."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from itertools import starmap
 from typing import Any, ClassVar, Final
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.broker.log.batches import HEADER_BYTES, parse_stored
 from groupstorm.clients.wire.admin import committed_offsets, describe_consumer_group, describe_group
 from groupstorm.clients.wire.cluster import ClusterClient
-from groupstorm.clients.wire.logs import (
-    FETCH,
-    FetchSizes,
-    OffsetReset,
-    ask_leader,
-    by_leader,
-    fetch_request,
-)
+from groupstorm.clients.wire.logs import FETCH, FetchSizes, OffsetReset, ask_leader, by_leader, fetch_request
 from groupstorm.clients.wire.positions import Position
 from groupstorm.coordinator.errors import Error
 from groupstorm.imports.groups_command import DESCRIBED, LOG_ENDS
@@ -36,12 +30,10 @@ class _Captured(LogSource):
 
     def __init__(self, name: str, number: int) -> None:
         super().__init__(Log(name, ()), number)
-        self._kept = SpillingSorter(key=lambda one: one[0])
-        self._count = 0
+        self._kept = SpillingSorter(key=lambda _: 0)  # in the order in which they come
 
     def observations(self) -> Iterator[Observation]:
-        for _, *parts in self._kept.sorted():
-            yield Observation(*parts)
+        return starmap(Observation, self._kept.sorted())
 
     def place(self, line: int) -> str:
         return f"{self.log.name}:{line}"
@@ -49,8 +41,7 @@ class _Captured(LogSource):
     def keep(self, observations: Iterable[Observation]) -> None:
         """For the import, in this order."""
         for one in observations:
-            self._count += 1
-            self._kept.add((self._count, *one))
+            self._kept.add(tuple(one))
 
 
 class CapturedAnswers(_Captured):
@@ -95,19 +86,15 @@ class CapturedRecords(_Captured):
         #: The topics of assignments, which records of consumer groups name by their ids.
         self.assigned_topics: set[str] = set()
 
-    def keep_ready(self) -> None:
-        """Keep what the observer has."""
-        self._keep_records(self.observer.ready())
-
-    def finish(self) -> None:
-        """No more records come."""
-        self._keep_records(self.observer.finish())
-
-    def _keep_records(self, observations: list[Observation]) -> None:
+    def keep(self, observations: Iterable[Observation]) -> None:
         for one in observations:
             if one.kind == CURRENT:
                 self.assigned_topics |= topics_in(one)
-        self.keep(observations)
+            super().keep([one])
+
+    def finish(self) -> None:
+        """No more records come."""
+        self.keep(self.observer.finish())
 
 
 TOPIC: Final = "__consumer_offsets"
@@ -160,7 +147,7 @@ class OffsetsTail:
             return 0
         self._check(error)
         self._take(bytes(found.records or b""))
-        self._source.keep_ready()
+        self._source.keep(self._source.observer.ready())
         return self._source.lines - before
 
     async def _leader(self) -> int:

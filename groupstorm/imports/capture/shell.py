@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -76,9 +76,10 @@ async def captured(watch: Watch, progress: Progress) -> list[LogSource]:
         with _ended_by_signals(ended):
             tails = await _open_tails(cluster, watch.groups, sources, progress)
             polls = {group: GroupPoll(cluster, group) for group in watch.groups}
-            await _poll(polls, answers, progress, is_first=True)
+            polling = _Polling(polls, answers, progress)
+            await polling.once(is_first=True)
             reading = [asyncio.ensure_future(_follow(tail, progress)) for tail in tails]
-            await _until(ended, watch, polls, answers, progress, bool(tails))
+            await polling.until(ended, watch, bool(tails))
             for task in reading:
                 task.cancel()
             for result in await asyncio.gather(*reading, return_exceptions=True):
@@ -138,49 +139,40 @@ async def _follow(tail: OffsetsTail, progress: Progress) -> None:
             return
 
 
-async def _until(
-    ended: asyncio.Event,
-    watch: Watch,
-    polls: dict[str, GroupPoll],
-    answers: CapturedAnswers,
-    progress: Progress,
-    tails_read: bool,
-) -> None:
-    """Poll until the time is over, or the user ends it; the last poll is at the end.
+class _Polling(NamedTuple):
+    polls: Mapping[str, GroupPoll]
+    answers: CapturedAnswers
+    progress: Progress
 
-    While records are read, a description says nothing that they do not say more exactly.
-    """
-    end_s = time.monotonic() + watch.for_s
-    while not ended.is_set() and (left_s := end_s - time.monotonic()) > 0:
-        try:
-            async with asyncio.timeout(min(watch.every_s, left_s)):
-                await ended.wait()
-        except TimeoutError:
-            pass
-        await _poll(polls, answers, progress, describes=not tails_read or bool(progress.without_records))
+    async def until(self, ended: asyncio.Event, watch: Watch, tails_read: bool) -> None:
+        """Poll until the time is over, or the user ends it; the last poll is at the end.
 
+        While records are read, a description says nothing that they do not say more exactly.
+        """
+        end_s = time.monotonic() + watch.for_s
+        while not ended.is_set() and (left_s := end_s - time.monotonic()) > 0:
+            try:
+                async with asyncio.timeout(min(watch.every_s, left_s)):
+                    await ended.wait()
+            except TimeoutError:
+                pass
+            await self.once(describes=not tails_read or bool(self.progress.without_records))
 
-async def _poll(
-    polls: dict[str, GroupPoll],
-    answers: CapturedAnswers,
-    progress: Progress,
-    describes: bool = True,
-    is_first: bool = False,
-) -> None:
-    for group, poll in polls.items():
-        try:
-            async with asyncio.timeout(_REQUEST_TIMEOUT_MS / 1000):
-                if describes:
-                    answers.add(_now_us(), group, await poll.ask())
-                answers.add_log_ends(_now_us(), group, await poll.log_ends())
-        except (ConnectionLost, TimeoutError) as late:
-            why = str(late) or "no answer in time"
-            if is_first:
-                raise InputError(why) from late
-            answers.no_answer(why)
-            continue
-        progress.polls += 1
-    progress.told(progress)
+    async def once(self, describes: bool = True, is_first: bool = False) -> None:
+        for group, poll in self.polls.items():
+            try:
+                async with asyncio.timeout(_REQUEST_TIMEOUT_MS / 1000):
+                    if describes:
+                        self.answers.add(_now_us(), group, await poll.ask())
+                    self.answers.add_log_ends(_now_us(), group, await poll.log_ends())
+            except (ConnectionLost, TimeoutError) as late:
+                why = str(late) or "no answer in time"
+                if is_first:
+                    raise InputError(why) from late
+                self.answers.no_answer(why)
+                continue
+            self.progress.polls += 1
+        self.progress.told(self.progress)
 
 
 def _now_us() -> int:

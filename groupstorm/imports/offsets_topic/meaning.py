@@ -11,7 +11,7 @@ from groupstorm.assignors.userdata import UserDataError
 from groupstorm.assignors.userdata.consumer_protocol import decode_assignment, decode_subscription
 from groupstorm.imports.offsets_topic.schemas import KeyType, WrittenRecord
 from groupstorm.imports.prefixes import Writer
-from groupstorm.imports.source import TIME_RULE, LogSource, Observation, TimeRule
+from groupstorm.imports.source import NOTED, TIME_RULE, LogSource, Observation, TimeRule
 
 #: Kinds of observations that only this topic makes.
 GENERATION: Final = "generation-written"
@@ -27,9 +27,6 @@ EPOCH: Final = "epoch"
 CURRENT: Final = "member-assignment"
 #: A later time than this is none: the end of the year 9999.
 LATEST_MS: Final = 253_402_300_799_999
-#: Understood, and without a row of its own.
-NOTED: Final = "noted"
-
 #: MemberState, as the byte of a record has it.
 _MEMBER_STATES: Final[Mapping[int, str]] = {
     0: "STABLE",

@@ -67,11 +67,10 @@ class _Field(NamedTuple):
 
 
 class _Schema(NamedTuple):
-    """``newest``: the last version with the table's fields; KIP-915 adds only tagged fields later on.
-    ``flexible``: the first flexible version."""
+    """``newest``: the last version with the table's fields, and the first flexible one; KIP-915 adds only
+    tagged fields later on."""
 
     newest: int
-    flexible: int
     fields: tuple[_Field, ...]
 
 
@@ -103,9 +102,8 @@ def _name(key_type: KeyType) -> str:
 #: Keys have no versions of their own: the number in front of a key is its type (KIP-848). Before, the number
 #: was the key's version, and types 0 and 1 were versions of one key.
 _KEYS: Final[Mapping[KeyType, tuple[_Field, ...]]] = {one: _STRUCTURES[f"{_name(one)}Key"] for one in KeyType}
-#: The newest version of each value is the first flexible one.
 _VALUES: Final[Mapping[KeyType, _Schema]] = {
-    one: _Schema(version, version, _STRUCTURES[f"{_name(one)}Value"])
+    one: _Schema(version, _STRUCTURES[f"{_name(one)}Value"])
     for one in KeyType
     for version in (4 if one <= KeyType.GROUP_METADATA else 0,)
 }
@@ -142,7 +140,7 @@ def read_value(key_type: int, data: bytes) -> Mapping[str, Any] | None:
     version = _number(data)
     if not 0 <= version <= schema.newest:
         raise CodecError(f"version {version} of a record of type {key_type}: {schema.newest} is the newest")
-    return _read(_structure(schema.fields, version, version >= schema.flexible), data)
+    return _read(_structure(schema.fields, version, version == schema.newest), data)
 
 
 def _number(data: bytes) -> int:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import ClassVar, Final
 
 from groupstorm.history.unknown import GENERATIONS
-from groupstorm.imports.details import optional
+from groupstorm.imports.details import member_ids, optional
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.source import Observation
 from groupstorm.imports.templates import Catalogue, table
 from groupstorm.imports.timeline.ends import EmptiedGroup
-from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
+from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.part import GroupPart, Handlers
 from groupstorm.imports.timeline.reasons import UNKNOWN
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
@@ -36,6 +37,8 @@ _INITIAL_DELAY = "cause: a round of an empty group waits for group.initial.rebal
 _NOT_REJOINED = "cause: the join phase ended by removing members that had not joined"
 _FROM_REASON = "member: the reason of the round names it"
 _COUNT_FITS = "member: it was told its id, and the count of the round says that all who were have joined"
+#: Kinds of lines by which other than new dynamic members come -> the cause.
+_COMES: Final = {"static-created": Cause.STATIC_MEMBER, "pending-joins": Cause.PENDING_MEMBER}
 #: Kinds of lines that say how a member of the empty group went.
 _SAY_HOW: Final = frozenset({"failed", "left", "left-described"})
 
@@ -49,8 +52,8 @@ class ClassicRounds(GroupPart):
         self._prepared: Observation | None = None
         self._from_empty = False
         self._completing_us = 0
-        #: The first line since the last round by which a member came or went, its place, how and which.
-        self._change: tuple[Observation, int, str, str] | None = None
+        #: The first line since the last round by which a member came or went, how and which.
+        self._change: tuple[Observation, str, str] | None = None
         self._loaded: dict[str, Observation] = {}
         #: The member that came last, and how.
         self._added = "", ""
@@ -61,7 +64,6 @@ class ClassicRounds(GroupPart):
         self._emptied = EmptiedGroup(group)
 
     def finish(self) -> None:
-        """No more lines come."""
         self._emptied.settle()
 
     def take(self, line: Observation) -> None:
@@ -92,13 +94,10 @@ class ClassicRounds(GroupPart):
         self._client_reason(line, line.fields.get("client_reason"), member_id)
         if cause == Cause.APPEND_FAILED and group.append_refused is not None:
             said = group.append_refused.fields
-            append = imported.AppendRefused(
-                group.name,
-                "NOT_ENOUGH_REPLICAS",
-                f"__consumer_offsets-{said['partition']}",
-                f"in sync: {said['isr']}, needed: {said['needed']}",
-            )
-            group.emit(line, append, Why([line, group.append_refused]), step=1)
+            partition, why = f"__consumer_offsets-{said['partition']}", Why([line, group.append_refused])
+            detail = f"in sync: {said['isr']}, needed: {said['needed']}"
+            refused = imported.AppendRefused(group.name, "NOT_ENOUGH_REPLICAS", partition, detail)
+            group.emit(line, refused, why, step=1)
         self._from_empty = group.state == GroupState.EMPTY
         group.state, self._prepared, self._dropped = GroupState.PREPARING_REBALANCE, line, False
         group.prepared_us, self._change = line.time_us, None
@@ -138,10 +137,7 @@ class ClassicRounds(GroupPart):
             cause = self._join_by_reason(line, member_id, optional(instance))
         if cause in (Cause.LEADER_REJOINED, Cause.MEMBER_UPDATED, Cause.APPEND_FAILED) and member_id:
             self._group.members.members.setdefault(member_id, optional(instance))
-        removed = found.fields.get("member_ids")
-        gone = (
-            [member_id] if member_id else [one.strip() for one in (removed or "").split(",") if one.strip()]
-        )
+        gone = [member_id] if member_id else member_ids(found.fields.get("member_ids", ""))
         if cause in (Cause.LEFT, Cause.SESSION_EXPIRED, Cause.SYNC_TIMEOUT):
             for one in gone:
                 if one not in self._went:
@@ -153,12 +149,10 @@ class ClassicRounds(GroupPart):
         members = self._group.members
         if member_id == self._added[0]:
             return self._added[1]
-        if member_id in members.members:
-            return str(Cause.STATIC_MEMBER if instance else Cause.NEW_MEMBER)
         cause = Cause.STATIC_MEMBER if instance else Cause.NEW_MEMBER
-        if member_id in members.pending:
-            cause = Cause.PENDING_MEMBER
-        self._add(line, member_id, instance, cause, _FROM_REASON)
+        if member_id not in members.members:
+            cause = Cause.PENDING_MEMBER if member_id in members.pending else cause
+            self._add(line, member_id, instance, cause, _FROM_REASON)
         return str(cause)
 
     def _begin_unsaid(self, line: Observation, generation: int) -> None:
@@ -173,10 +167,10 @@ class ClassicRounds(GroupPart):
         if self._change is None:
             group.began_unsaid(line, generation, _BEGAN, self._completing_us)
             return
-        change, order, cause, member_id = self._change
+        change, cause, member_id = self._change
         event = group.begins(generation, cause, member_id)
         why = Why([change, line], _BEGAN_BY, inferred=True)
-        group.rows.add(change.time_us, order, Source.COORDINATOR, event, why, 1)
+        group.emit(change, event, why, step=1)
 
     def _stabilized(self, line: Observation) -> None:
         group, generation = self._group, line.fields["generation"]
@@ -230,7 +224,7 @@ class ClassicRounds(GroupPart):
             group.name, GroupState.PREPARING_REBALANCE, GroupState.EMPTY, generation, Cause.NO_MEMBERS, None,
             None, None, 0,
         )  # fmt: skip
-        group.emit(line, event, Why([line]))
+        group.emit(line, event)
         group.members.clear()
         group.members.count = 0
         group.state, group.generation, self._prepared = GroupState.EMPTY, generation, None
@@ -250,26 +244,19 @@ class ClassicRounds(GroupPart):
 
     def _id_handed_out(self, line: Observation) -> None:
         self._see_state(line)
-        member_id = line.fields["member_id"]
-        self._group.members.pending[member_id] = None
-        event = events.MemberPending(self._group.name, self._group.members.name(member_id), member_id)
-        self._group.emit(line, event, self._named(line, member_id))
+        self._group.members.pending[line.fields["member_id"]] = None
+        self.id_handed_out(line)
 
     def _created(self, line: Observation) -> None:
         self._see_state(line)
-        instance = line.fields.get("instance")
-        cause = Cause.STATIC_MEMBER if line.kind == "static-created" else Cause.NEW_MEMBER
-        if line.fields["member_id"] not in self._group.members.members:
-            self._add(line, line.fields["member_id"], instance, cause)
-
-    def _pending_joins(self, line: Observation) -> None:
-        self._see_state(line)
-        if line.fields["member_id"] not in self._group.members.members:
-            self._add(line, line.fields["member_id"], None, Cause.PENDING_MEMBER)
+        member_id = line.fields["member_id"]
+        if member_id not in self._group.members.members:
+            cause = _COMES.get(line.kind, Cause.NEW_MEMBER)
+            self._add(line, member_id, line.fields.get("instance"), cause)
 
     def _static_replacing(self, line: Observation) -> None:
         """The new id is in a later line, if in any."""
-        self._group.returning.returned(line, self._group.order, self._group.generation)
+        self._group.returning.returned(line, self._group.generation)
 
     def _static_replaced(self, line: Observation) -> None:
         new, instance = line.fields["member_id"], line.fields["instance"]
@@ -280,15 +267,9 @@ class ClassicRounds(GroupPart):
         member_id = line.fields["member_id"]
         words = line.fields.get("operation", UNKNOWN).split("-")
         api = UNKNOWN if words == [UNKNOWN] else "".join(map(str.capitalize, words))
-        event = imported.RequestRefused(
-            self._group.name,
-            self._group.members.name(member_id, line.fields["instance"]),
-            member_id,
-            None,
-            api,
-            "FENCED_INSTANCE_ID",
-        )
-        self._group.emit(line, event, Why([line]))
+        name = self._group.members.name(member_id, line.fields["instance"])
+        refused = imported.RequestRefused(self._group.name, name, member_id, None, api, "FENCED_INSTANCE_ID")
+        self._group.emit(line, refused)
 
     def _failed(self, line: Observation) -> None:
         member_id = line.fields["member_id"]
@@ -322,21 +303,19 @@ class ClassicRounds(GroupPart):
         member_id = line.fields["member_id"]
         cause = Cause.LEFT if line.kind == "pending-left" else Cause.SESSION_EXPIRED
         self._group.members.pending.pop(member_id, None)
-        self._group.emit(
-            line, events.PendingMemberRemoved(self._group.name, member_id, str(cause)), Why([line])
-        )
+        self._group.emit(line, events.PendingMemberRemoved(self._group.name, member_id, str(cause)))
 
     def _add(
         self, line: Observation, member_id: str, instance: str | None, cause: str, rule: str = ""
     ) -> None:
         self._added = member_id, str(cause)
-        self._change = self._change or (line, self._group.order, str(cause), member_id)
+        self._change = self._change or (line, str(cause), member_id)
         event = self._group.added(member_id, instance, cause)
         self._group.emit(line, event, self._named(line, member_id, instance, rule, bool(rule)))
 
     def _remove(self, line: Observation, member_id: str, cause: str, rule: str = "") -> None:
         self._went.add(member_id)
-        self._change = self._change or (line, self._group.order, str(cause), member_id)
+        self._change = self._change or (line, str(cause), member_id)
         event = self._group.removed(member_id, cause, line.fields.get("instance"))
         self._group.emit(line, event, self._named(line, member_id, event.instance, rule, bool(rule)))
         self._group.tell_removal(member_id, line, str(cause))
@@ -349,9 +328,8 @@ class ClassicRounds(GroupPart):
         if member_id is None:
             return
         generation = line.fields.get("generation")
-        self._loaded = {
-            one: seen for one, seen in self._loaded.items() if seen.fields.get("generation") == generation
-        }
+        loaded = self._loaded.items()
+        self._loaded = {one: seen for one, seen in loaded if seen.fields.get("generation") == generation}
         self._loaded[member_id] = line
         self._group.described(line)
 
@@ -359,9 +337,8 @@ class ClassicRounds(GroupPart):
         group = self._group
         generation = line.fields.get("generation")
         group.members.clear()
-        if "count" in line.fields:
-            group.members.count = line.fields["count"]
-        group.emit(line, events.GroupCreated(group.name, "loaded"), Why([line]))
+        group.members.count = line.fields.get("count")
+        group.emit(line, events.GroupCreated(group.name, "loaded"))
         group.generation = generation
         loaded = [
             seen
@@ -369,14 +346,10 @@ class ClassicRounds(GroupPart):
             if generation is None or seen.fields.get("generation") in (None, generation)
         ]
         for seen in loaded:
-            members, member_id, instance = (
-                group.members,
-                seen.fields["member_id"],
-                seen.fields.get("instance"),
-            )
-            members.ever.add(member_id)
-            members.members[member_id] = instance
-            name = members.name(member_id)
+            member_id, instance = seen.fields["member_id"], seen.fields.get("instance")
+            group.members.ever.add(member_id)
+            group.members.members[member_id] = instance
+            name = group.members.name(member_id)
             event = events.MemberAdded(group.name, name, member_id, instance, generation, "loaded")
             group.emit(line, event, Why([seen, line], "member: loaded with the group", inferred=True))
         if loaded and group.members.count is None:
@@ -392,8 +365,8 @@ class ClassicRounds(GroupPart):
         group.state, group.generation, self._prepared = UNKNOWN, None, None
 
     def _append_failed(self, line: Observation) -> None:
-        event = events.AppendFailed(self._group.name, line.fields.get("error", UNKNOWN), UNKNOWN)
-        self._group.emit(line, event, Why([line]))
+        error = line.fields.get("error", UNKNOWN)
+        self._group.emit(line, events.AppendFailed(self._group.name, error, UNKNOWN))
 
     HANDLERS: ClassVar[Handlers] = {
         "preparing": _preparing,
@@ -403,7 +376,7 @@ class ClassicRounds(GroupPart):
         "gone": _end,
         "id-handed-out": _id_handed_out,
         "created": _created,
-        "pending-joins": _pending_joins,
+        "pending-joins": _created,
         "static-created": _created,
         "static-replacing": _static_replacing,
         "static-replaced": _static_replaced,

@@ -8,8 +8,9 @@ from typing import ClassVar, Final
 
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.source import Observation
-from groupstorm.imports.timeline.group import Handlers
+from groupstorm.imports.timeline.group import NULL
 from groupstorm.imports.timeline.member import Member
+from groupstorm.imports.timeline.part import Handlers
 from groupstorm.imports.timeline.reasons import (
     NO_OFFSET,
     REFUSED,
@@ -29,15 +30,9 @@ from groupstorm.trace.schema import Source
 
 #: Settings of a client that say how its group behaves.
 _SETTINGS: Final = (
-    "session.timeout.ms",
-    "heartbeat.interval.ms",
-    "max.poll.interval.ms",
-    "partition.assignment.strategy",
-    "group.protocol",
-    "group.instance.id",
-    "client.rack",
-    "scheduled.rebalance.max.delay.ms",
-    "rebalance.timeout.ms",
+    *("session.timeout.ms", "heartbeat.interval.ms", "max.poll.interval.ms"),
+    *("partition.assignment.strategy", "group.protocol", "group.instance.id", "client.rack"),
+    *("scheduled.rebalance.max.delay.ms", "rebalance.timeout.ms"),
 )
 
 #: An answer that comes sooner did not wait for other members.
@@ -70,22 +65,20 @@ class ClientMember(Member):
 
     def _configured(self, line: Observation, said: Mapping[str, str]) -> None:
         event = imported.MemberConfigured(self._group.name, self._client, json.dumps(said))
-        self._group.emit(line, event, Why([line]), Source.WORLD)
+        self._group.emit(line, event, source=Source.WORLD)
 
     def _subscribed(self, line: Observation) -> None:
         topics = tuple(line.fields["topics"])
         self._group.clients[self._client] = True
-        event = member_events.MemberStarted(
-            self._group.name, self._client, line.fields.get("instance"), topics
-        )
-        self._emit(line, event)
+        instance = line.fields.get("instance")
+        self._emit(line, member_events.MemberStarted(self._group.name, self._client, instance, topics))
 
     # -- joining ---------------------------------------------------------------------------------
 
     def _rejoin(self, line: Observation) -> None:
         found = REJOIN_REASONS.find(line.fields.get("reason", ""))
-        if found is not None and found.fields.get("member_id"):
-            self._learn(found.fields["member_id"])
+        if found is not None:
+            self._learn(found.fields.get("member_id"))
         self._ask(line, rejoin_cause(line))
 
     def _rejected(self, line: Observation) -> None:
@@ -122,25 +115,22 @@ class ClientMember(Member):
         fields = line.fields
         if "generation" not in fields:
             return
-        if fields.get("member_id"):
-            self._learn(fields["member_id"])
+        self._learn(fields.get("member_id"))
         if self._generation is not None and fields["generation"] > self._generation + 1:
             # it joined rounds that the log does not have
             self._asked, self._begun = self._asked and self._asked_last, None
         self._generation = fields["generation"]
         self._given, self._updated, self._losing = None, False, UNKNOWN
-        one = self._group.round(fields["generation"], line)
+        one = self._round(fields["generation"])
         if self._is_new:
             one.new[self._id()] = line, fields.get("instance")
             self._see_return(one, line)
         one.joined[self._id()] = line
         self._is_new = False
         one.protocol = fields.get("protocol") or one.protocol
-        one.clients[self._id()] = self._client
         asked = self._begun or self._asked
         if asked is not None and (one.requested is None or asked.time_us < one.requested.time_us):
-            one.requested = asked
-            one.keep(asked, self._group.first_order)
+            one.requested = asked._replace(order=self._group.first.order)
             is_second = self._reason == REVOKED
             one.began_by = self._id() if is_second else None
             one.begin_cause = str(Cause.MEMBER_UPDATED) if is_second else UNKNOWN
@@ -163,22 +153,19 @@ class ClientMember(Member):
 
     def _synced(self, line: Observation) -> None:
         """A line that names no generation is about the one that the member has joined."""
-        if line.fields.get("member_id"):
-            self._learn(line.fields["member_id"])
+        self._learn(line.fields.get("member_id"))
         self._generation = line.fields.get("generation", self._generation)
         if self._generation is not None:
-            one = self._group.round(self._generation, line)
-            one.synced[self._id()] = line
-            one.clients[self._id()] = self._client
+            self._round(self._generation).synced[self._id()] = line
 
     def _finished(self, line: Observation) -> None:
-        one = self._group.round(line.fields["generation"], line)
+        one = self._group.round(line.fields["generation"])
         one.finished, one.leader = line, self._id()
-        fields, protocol = line.fields, one.protocol or UNKNOWN
+        generation, count = line.fields["generation"], len(line.fields["assignments"])
         event = member_events.AssignmentComputed(
-            *self._who(), fields["generation"], protocol, member_events.UNKNOWN, len(fields["assignments"])
+            *self._who(), generation, one.protocol or UNKNOWN, NULL, count
         )
-        self._emit(line, event._replace(duration_us=None))  # type: ignore[arg-type]  # a null in the row
+        self._emit(line, event)
 
     # -- owning ----------------------------------------------------------------------------------
 
@@ -193,10 +180,10 @@ class ClientMember(Member):
 
     def _revoked(self, line: Observation) -> None:
         if self._revoking is not None:
-            if self._revoking[2] == line.fields["partitions"]:
+            if self._revoking[1] == line.fields["partitions"]:
                 return  # two lines of one revocation: that it begins, and that the callback is called
             self._settle_revocation(line)
-        self._revoking = line, self._group.order, line.fields["partitions"]
+        self._revoking = line, line.fields["partitions"]
 
     def _lost(self, line: Observation) -> None:
         self._lose(line, line.fields["partitions"])
@@ -205,15 +192,13 @@ class ClientMember(Member):
     # -- the end ---------------------------------------------------------------------------------
 
     def _leaving(self, line: Observation) -> None:
-        member_id = line.fields.get("member_id")
-        if member_id:
-            self._learn(member_id)
+        self._learn(line.fields.get("member_id"))
         if "poll" in line.fields.get("reason", ""):
             self._poll_timeout(line)
         if self._losing == TOO_SLOW:
             return
         self._close(line)
-        self._tell_leaving(line, self._group.order)
+        self._tell_leaving(line)
 
     def _failed(self, line: Observation) -> None:
         self._fail(line, "FENCED_INSTANCE_ID")
@@ -221,8 +206,7 @@ class ClientMember(Member):
     # -- what was refused ------------------------------------------------------------------------
 
     def _refused(self, line: Observation) -> None:
-        if line.fields.get("member_id"):
-            self._learn(line.fields["member_id"])
+        self._learn(line.fields.get("member_id"))
         found = refusal(line)
         if found is not None:
             self._request_refused(line, *found)
@@ -265,8 +249,7 @@ class ClientMember(Member):
 
     def _reconciling(self, line: Observation) -> None:
         self._group.is_modern = True
-        if line.fields.get("member"):
-            self._learn(line.fields["member"])
+        self._learn(line.fields.get("member"))
         self._adding = line.fields.get("added_partitions") or []
 
     # -- Kafka Streams ---------------------------------------------------------------------------
@@ -287,7 +270,7 @@ class ClientMember(Member):
         if not self._is_told_to_close or self._has_left or self._group.is_streams:
             return
         self._give_up(line, [*self._owned], "close", _CLOSED_WITH_THREAD)
-        self._ended = line, self._group.order
+        self._ended = line
         if self._member_id:
             self._end_silently(self._member_id)
 
@@ -316,8 +299,7 @@ class ClientMember(Member):
     def _work_lost(self, line: Observation) -> None:
         """The worker stops all its work, because its coordinator is out of reach."""
         error = "COORDINATOR_NOT_AVAILABLE"
-        who = *self._who(), self._generation
-        self._emit(line, imported.WorkAssigned(*who, None, error, (), None, "{}"))
+        self._emit(line, imported.WorkAssigned(*self._there(), None, error, (), None, "{}"))
 
     HANDLERS: ClassVar[Handlers] = {
         "config": _config,

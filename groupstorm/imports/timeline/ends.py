@@ -6,7 +6,6 @@ group that is empty now, the lines that follow may say how they went.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from groupstorm.history.unknown import DEATHS
@@ -26,6 +25,11 @@ _DIED: Final = (
     "heartbeat, and the next one was due {heartbeat:g} s later{assumed}: it died in between, "
     "the middle is taken"
 )
+_UNKNOWN: Final = (
+    "when {client} died (a log says only by when it had), so its partitions were un-owned for longer than is "
+    "counted: add the client's configuration (session.timeout.ms; Java logs it) and the broker's log, or "
+    "__consumer_offsets"
+)
 _ASSUMED: Final = " (no log says how much, this is usual)"
 #: What all client libraries take as heartbeat.interval.ms by default, and the usual part of the session.
 _HEARTBEAT_MS: Final = 3_000
@@ -35,14 +39,16 @@ _SETTING_MAX_MS: Final = (1 << 31) - 1
 _LATE_US: Final = 200_000
 
 
-class _Death(NamedTuple):
-    """``before``: the last line of the process. ``noticed``: the first line by which it was dead, with its
-    place among those of its instant; ``step``: before or after what that line says."""
+_Event = MemberCrashed | TaskSuspended | InstanceGone
 
-    event: MemberCrashed | TaskSuspended | InstanceGone
+
+class _Death(NamedTuple):
+    """``before``: the last line of the process. ``noticed``: the first line by which it was dead; ``step``:
+    before or after what that line says."""
+
+    event: _Event
     before: Observation
     noticed: Observation
-    order: int
     step: int
 
 
@@ -61,21 +67,14 @@ class Deaths:
         #: Each with the line that says its session has expired, if there is one.
         self._known: list[tuple[_Death, Observation | None]] = []
 
-    def removed(
-        self,
-        event: MemberCrashed | TaskSuspended | InstanceGone,
-        before: Observation,
-        line: Observation,
-        order: int,
-        cause: str,
-    ) -> None:
+    def removed(self, event: _Event, before: Observation, line: Observation, cause: str) -> None:
         """The coordinator removes a member that has died. ``event``: its death, or what follows from it."""
-        self._add(_Death(event, before, line, order, 0), line, cause)
+        self._add(_Death(event, before, line, 0), line, cause)
 
-    def succeeded(self, event: MemberCrashed, before: Observation, line: Observation, order: int) -> None:
+    def succeeded(self, event: MemberCrashed, before: Observation, line: Observation) -> None:
         """A new process of the client starts, and the one before it has not ended in order."""
         self.removed_later(event.member_id, line, "")  # an earlier one of no known id, too
-        self._open[event.member_id] = _Death(event, before, line, order, -1)
+        self._open[event.member_id] = _Death(event, before, line, -1)
 
     def removed_later(self, member_id: str, line: Observation, cause: str) -> bool:
         """The coordinator removes a member: whether it is one whose successor has started already."""
@@ -93,15 +92,16 @@ class Deaths:
         self._known.append((death, removed if cause == Cause.SESSION_EXPIRED else None))
 
     def _tell(self, death: _Death, expired: Observation | None) -> None:
-        event, before, noticed, order, step = death
+        event, before, noticed, step = death
         member_id = event.member_id if isinstance(event, MemberCrashed) else ""
         session_ms = None if expired is None else self._session_ms(member_id)
         if expired is None or session_ms is None:
             why = Why([before, noticed], _NOTICED, before.time_us, noticed.time_us, inferred=True)
-            self._group.rows.add(noticed.time_us, order, Source.MEMBER, event, why, step)
-            self._group.is_missing(noticed, DEATHS, None, _unknown(self._client))
+            self._group.emit(noticed, event, why, Source.MEMBER, step)
+            sentence = _UNKNOWN.format(client=self._client)
+            self._group.is_missing(self._group.here(noticed), DEATHS, None, sentence)
             return
-        heartbeat_ms = self._heartbeat_ms()
+        heartbeat_ms = self._setting_ms("heartbeat.interval.ms")
         taken_ms = heartbeat_ms or min(_HEARTBEAT_MS, session_ms // _HEARTBEATS_OF_A_SESSION)
         heard_us = expired.time_us - session_ms * 1000
         earliest_us = min(max(before.time_us, heard_us - _LATE_US), noticed.time_us)
@@ -110,44 +110,25 @@ class Deaths:
             session=session_ms / 1000, heartbeat=taken_ms / 1000, assumed="" if heartbeat_ms else _ASSUMED
         )
         why = Why([before, noticed, expired], rule, earliest_us, latest_us, inferred=True)
-        self._group.rows.add((earliest_us + latest_us) // 2, order, Source.MEMBER, event, why)
+        died = noticed._replace(time_us=(earliest_us + latest_us) // 2)
+        self._group.emit(died, event, why, Source.MEMBER)
 
     def _session_ms(self, member_id: str) -> int | None:
+        group, own = self._group, self._setting_ms("session.timeout.ms")
+        if group.is_modern:
+            return own
+        others = group.session_timeouts_of_clients_ms.get(self._client, ())  # of the client's other processes
+        same = next(iter(others)) if len(others) == 1 else None
+        return group.session_timeouts_ms.get(member_id) or own or same
+
+    def _setting_ms(self, name: str) -> int | None:
+        """A setting of the client; in a group of the newer protocols it is the broker's."""
+        text = self.configured.get(name, "")
         if self._group.is_modern:
-            return _milliseconds(self._group.broker_settings, f"group.{self._kind}.session.timeout.ms")
-        described = self._group.session_timeouts_ms.get(member_id)
-        own = _milliseconds(self.configured, "session.timeout.ms")
-        return described or own or self._session_of_others_ms()
-
-    @property
-    def _kind(self) -> str:
-        return "streams" if self._group.is_streams else "consumer"
-
-    def _session_of_others_ms(self) -> int | None:
-        """Return the session timeout of the client's other processes, if all have the same."""
-        described = self._group.session_timeouts_of_clients_ms.get(self._client, ())
-        return next(iter(described)) if len(described) == 1 else None
-
-    def _heartbeat_ms(self) -> int | None:
-        if self._group.is_modern:
-            return _milliseconds(self._group.broker_settings, f"group.{self._kind}.heartbeat.interval.ms")
-        return _milliseconds(self.configured, "heartbeat.interval.ms")
-
-
-def _unknown(client: str) -> str:
-    return (
-        f"when {client} died (a log says only by when it had), so its partitions were un-owned for longer "
-        "than is counted: add the client's configuration (session.timeout.ms; Java logs it) and the broker's "
-        "log, or __consumer_offsets"
-    )
-
-
-def _milliseconds(settings: Mapping[str, str], name: str) -> int | None:
-    text = settings.get(name, "")
-    if not (text.isascii() and text.isdecimal()):
-        return None
-    number = int(text[:12])
-    return number if 0 < number <= _SETTING_MAX_MS else None
+            kind = "streams" if self._group.is_streams else "consumer"
+            text = self._group.broker_settings.get(f"group.{kind}.{name}", "")
+        number = int(text[:12]) if text.isascii() and text.isdecimal() else 0
+        return number if 0 < number <= _SETTING_MAX_MS else None
 
 
 _EMPTY = "cause: the group is empty, and no line says how the member went"
@@ -162,12 +143,12 @@ class EmptiedGroup:
 
     def __init__(self, group: GroupRecord) -> None:
         self._group = group
-        #: Member id -> the line about the empty group, its place, and the static id.
-        self._gone: dict[str, tuple[Observation, int, str | None]] = {}
+        #: Member id -> the line about the empty group, and the static id.
+        self._gone: dict[str, tuple[Observation, str | None]] = {}
 
     def took(self, member_id: str, instance: str | None, line: Observation) -> None:
         """The group is empty, so the member is out of it."""
-        self._gone[member_id] = line, self._group.order, instance
+        self._gone[member_id] = line, instance
 
     def said(self, member_id: str, line: Observation, cause: str) -> bool:
         """A line says how a member went; whether it is one of these."""
@@ -182,9 +163,9 @@ class EmptiedGroup:
             self._remove(member_id, None, UNKNOWN, _EMPTY)
 
     def _remove(self, member_id: str, said: Observation | None, cause: str, rule: str) -> None:
-        group, (line, order, instance) = self._group, self._gone.pop(member_id)
+        group, (line, instance) = self._group, self._gone.pop(member_id)
         name = group.members.name(member_id, instance)
         event = events.MemberRemoved(group.name, name, member_id, instance, group.generation, cause)
         why = Why([line] if said is None else [line, said], rule, inferred=True)
-        group.rows.add(line.time_us, order, Source.COORDINATOR, event, why, step=-1)
-        group.tell_removal(member_id, line, cause)
+        group.emit(line, event, why, step=-1)
+        group.tell_removal(member_id, group.here(line), cause)

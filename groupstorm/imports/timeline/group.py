@@ -7,13 +7,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from sys import intern
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, Final
 
 from groupstorm.history.unknown import GENERATIONS, NAMES, TOPICS
 from groupstorm.imports.provenance import Rows, Why
 from groupstorm.imports.source import Observation
 from groupstorm.imports.timeline.members import STARTED, Comings, Membership, ReturningMembers
 from groupstorm.imports.timeline.rounds import Round, round_rows
+from groupstorm.imports.timeline.summary import GroupSummary
 from groupstorm.imports.timeline.topics import LostTopics
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
@@ -22,16 +23,16 @@ from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
 
 #: The word that librdkafka logs in the place of a member id that it has not got yet.
-_NO_ID: Final = "(not-set)"
+NO_ID: Final = "(not-set)"
+#: A null in a row, in the place of a value that rows of storms always have.
+NULL: Final[Any] = None
 #: Rounds that stay open for lines of slower clocks and members.
 _OPEN_ROUNDS: Final = 4
-
-#: Kind of an observation -> the method of a part of a group, or of a member, that takes it.
-Handlers = Mapping[str, Callable[[Any, Observation], None]]
 
 ADD_ASSIGNMENTS: Final = (
     "add the log of the group's leader (its client logs the assignment of every member), or of every member"
 )
+OWNERS_UNKNOWN: Final = f"who owned which partition is not known: {ADD_ASSIGNMENTS}"
 ADD_GENERATIONS: Final = "add the records of __consumer_offsets, or the log of the group's coordinator"
 _BETWEEN_DESCRIPTIONS: Final = (
     "what happened between two descriptions is known only by what differs: there may be more rebalances, and "
@@ -45,22 +46,6 @@ NO_PARTITIONS: Final = (
 ADD_MEMBERS: Final = "add the log from before they joined, or the members' own logs"
 
 
-class GroupSummary(NamedTuple):
-    """A group's part in `import.json`: as `GroupRecord`, when the group's last line is read."""
-
-    name: str
-    view: str
-    rounds_known: int
-    rounds_unknown: int
-    epochs: int
-    longest_us: int
-    descriptions: int
-    is_only_described: bool
-    rebalances_seen: int
-    has_members: bool
-    missing: Mapping[str, tuple[int, str]]
-
-
 @dataclass(slots=True, eq=False)
 class GroupRecord:
     """``state``, ``generation``, ``leader`` and ``protocol`` as far as lines have said them."""
@@ -72,12 +57,12 @@ class GroupRecord:
     leader: str | None = None
     protocol: str | None = None
     members: Membership = field(default_factory=Membership)
+    summary: GroupSummary = field(init=False)
     returning: ReturningMembers = field(init=False)
     comings: Comings = field(init=False)
     topics: LostTopics = field(default_factory=LostTopics)
-    first_us: int | None = None
+    first: Observation = field(init=False)
     last: Observation | None = None
-    first_order: int = 0
     #: Member ids that lines name -> whether the member has a log of its own.
     all_ids: dict[str, bool] = field(default_factory=dict)
     #: Client ids with a log -> whether it says what the client subscribes to.
@@ -95,22 +80,10 @@ class GroupRecord:
     is_connect: bool = False
     #: Client ids that several members had in one generation.
     shared: set[str] = field(default_factory=set)
-    #: What is missing: cause -> how often, and the first sentence.
-    missing: dict[str, tuple[int, str]] = field(default_factory=dict)
-    #: How often the group was described, and whether a description had the owners of all partitions.
-    descriptions: int = 0
-    is_only_described: bool = True
-    #: The number of rebalances that the descriptions show.
-    rebalances_seen: int = 0
+    #: Whether a description had the owners of all partitions.
     owners_described: bool = False
-    rounds_known: int = 0
-    rounds_unknown: int = 0
-    #: How often the epoch was bumped: the rounds of a group that has epochs.
-    epochs: int = 0
-    #: The longest time until a round's assignment was there, and when the round at hand began.
-    longest_us: int = 0
+    #: When the round at hand began.
     prepared_us: int | None = None
-    order: int = 0
     #: The last line that says that the group's partition of __consumer_offsets takes no records.
     append_refused: Observation | None = None
     broker_settings: Mapping[str, str] = field(default_factory=dict)
@@ -124,30 +97,34 @@ class GroupRecord:
     _unnamed: int = 0
 
     def __post_init__(self) -> None:
+        self.summary = GroupSummary(self.name)
         self.returning = ReturningMembers(self.name, self.rows, self.members)
         self.comings = Comings(self.name)
 
-    def begin(self, line: Observation, order: int) -> None:
+    def begin(self, line: Observation) -> None:
         """The next observation of the group."""
-        self.order = order
+        if self.last is None:
+            self.first = line
         self.last = line
-        if self.first_us is None:
-            self.first_us, self.first_order = line.time_us, order
         member_id = line.fields.get("member_id")
-        if member_id and member_id != _NO_ID:
+        if member_id and member_id != NO_ID:
             self.all_ids.setdefault(member_id, False)
             self.returning.seen(member_id, line)
+
+    def here(self, line: Observation) -> Observation:
+        """A line whose rows stand in the place of the last observation."""
+        return line._replace(order=0 if self.last is None else self.last.order)
 
     def emit(
         self,
         line: Observation,
         event: TracedEvent,
-        why: Why,
+        why: Why | None = None,
         source: Source = Source.COORDINATOR,
         step: int = 0,
     ) -> None:
-        """A row at the time of ``line``, in the place of the present observation."""
-        self.rows.add(line.time_us, self.order, source, event, why, step)
+        """A row in the place of ``line``, which says it unless ``why`` knows better."""
+        self.rows.add(line, source, event, why or Why([line]), step)
 
     # -- members ---------------------------------------------------------------------------------
 
@@ -195,7 +172,7 @@ class GroupRecord:
         if said and member_id not in self._configured:
             self._configured[member_id] = None
             event = imported.MemberConfigured(self.name, self.members.name(member_id), json.dumps(said))
-            self.emit(line, event, Why([line]))
+            self.emit(line, event)
 
     def coordinated(self, line: Observation, configuration: Observation | None) -> None:
         """A broker's own line about the group. ``configuration``: the broker's, if its log has it."""
@@ -209,14 +186,13 @@ class GroupRecord:
 
     # -- rounds ----------------------------------------------------------------------------------
 
-    def round(self, generation: int, line: Observation) -> Round:
-        """The round that ``line`` belongs to; older ones are closed."""
+    def round(self, generation: int) -> Round:
+        """The round of a generation; older ones are closed."""
         one = self._rounds.get(generation)
         if one is None:
             one = self._rounds[generation] = Round(generation)
             while len(self._rounds) > _OPEN_ROUNDS:
                 self._close(self._rounds.pop(next(iter(self._rounds))))
-        one.keep(line, self.order)
         return one
 
     def begin_again(self) -> None:
@@ -238,23 +214,21 @@ class GroupRecord:
 
     def round_completing(self, line: Observation, generation: int, cause: str, rule: str) -> None:
         """The join phase of ``generation`` has ended."""
-        one = self.round(generation, line)
+        one = self.round(generation)
         one.stabilized, one.end_cause, one.end_rule = line, cause, rule
         one.count = line.fields.get("count")
         one.named = tuple(self.members.members)
 
-    def assigned(
-        self, plan: Mapping[str, Sequence[str]], protocol: str | None, line: Observation, order: int
-    ) -> None:
+    def assigned(self, plan: Mapping[str, Sequence[str]], protocol: str | None, line: Observation) -> None:
         """A complete assignment is known. ``plan``: member id -> partitions."""
-        new = self.topics.assigned(plan, protocol, line, order)
+        new = self.topics.assigned(plan, protocol, line)
         if new:
             more = f" and {len(new) - 1} more" if new[1:] else ""
             sentence = (
                 f"for how long {min(new)}{more} waited for the first owner (no line says since when they "
                 "exist), so times without an owner may be longer than is counted"
             )
-            self.is_missing(line, TOPICS, None, sentence, order, step=-4)
+            self.is_missing(line, TOPICS, None, sentence, step=-4)
 
     def see_shared(self, names: Mapping[str, str], line: Observation) -> None:
         """Members are in one generation. ``names``: their client ids by member id."""
@@ -269,10 +243,10 @@ class GroupRecord:
                 self.is_missing(line, NAMES, None, sentence)
 
     def round_stable(self, line: Observation, generation: int, leader: str | None) -> None:
-        one = self.round(generation, line)
+        one = self.round(generation)
         one.assigned, one.leader = line, leader or one.leader
         if self.prepared_us is not None:
-            self.longest_us = max(self.longest_us, line.time_us - self.prepared_us)
+            self.summary.longest_us = max(self.summary.longest_us, line.time_us - self.prepared_us)
             self.prepared_us = None
 
     def generations_missing(self, line: Observation, last: int, now: int) -> None:
@@ -289,20 +263,19 @@ class GroupRecord:
         return one is not None and bool(one.synced or one.told)
 
     def is_missing(
-        self,
-        line: Observation,
-        cause: str,
-        generation: int | None,
-        sentence: str,
-        order: int | None = None,
-        step: int = 1,
+        self, line: Observation, cause: str, generation: int | None, sentence: str, step: int = 1
     ) -> None:
-        """The logs do not say something from this line on. ``order``: its place, if it is an earlier one."""
-        count, first = self.missing.get(cause, (0, sentence))
-        self.missing[cause] = count + 1, first
+        """The logs do not say something from this line on."""
+        count, first = self.summary.missing.get(cause, (0, sentence))
+        self.summary.missing[cause] = count + 1, first
+        self.add_missing(line, cause, generation, sentence, step)
+
+    def add_missing(
+        self, line: Observation, cause: str, generation: int | None, sentence: str, step: int
+    ) -> None:
+        """A row that says that the logs do not say something from this line on."""
         event = imported.EvidenceMissing(self.name, cause, generation, sentence)
-        place = self.order if order is None else order
-        self.rows.add(line.time_us, place, Source.WORLD, event, Why([line], missing=True), step)
+        self.rows.add(line, Source.WORLD, event, Why([line], missing=True), step)
 
     def finish(self) -> None:
         """No more observations come."""
@@ -310,13 +283,12 @@ class GroupRecord:
         self._close_all()
         self.comings.tell(self.rows)
         if unknown := self.topics.finish(self.name, self.rows):
-            self.missing.setdefault(TOPICS, (1, unknown))
-        if self.is_only_described and self.descriptions > 1 and self.last is not None:
+            self.summary.missing.setdefault(TOPICS, (1, unknown))
+        if self.summary.is_only_described and self.summary.descriptions > 1 and self.last is not None:
             sentence = f"{_BETWEEN_DESCRIPTIONS}: {ADD_GENERATIONS}"
-            self.missing["rebalances"] = 1, sentence
+            self.summary.missing["rebalances"] = 1, sentence
             event = imported.EvidenceMissing(self.name, "rebalances", None, sentence)
-            why = Why([self.last], missing=True)
-            self.rows.add(self.first_us or 0, self.first_order, Source.WORLD, event, why, -7)
+            self.rows.add(self.first, Source.WORLD, event, Why([self.last], missing=True), -7)
         silent = sorted(client for client, has_topics in self.clients.items() if not has_topics)
         if silent and not self.is_connect and self.last is not None and self.view == "members":
             sentence = f"what {silent[0]} subscribes to is not logged: add its log from its start on"
@@ -329,7 +301,7 @@ class GroupRecord:
             return
         sentence = ""
         if one.count is None:
-            if one.finished is None and "members" not in self.missing:
+            if one.finished is None and "members" not in self.summary.missing:
                 sentence = f"how many members generation {one.generation} has is not logged before Kafka 2.8"
         elif one.count > named and one.count - named != self._unnamed:
             sentence = (
@@ -337,7 +309,7 @@ class GroupRecord:
             )
         self._unnamed = max(0, (one.count or 0) - named)
         if sentence:
-            self.is_missing(line, "members", one.generation, f"{sentence}: {ADD_MEMBERS}", one.order(line))
+            self.is_missing(line, "members", one.generation, f"{sentence}: {ADD_MEMBERS}")
 
     def _add_unsaid(self, one: Round) -> None:
         """Before Kafka 4 no line of the coordinator says who joins a round that another member began."""
@@ -350,7 +322,7 @@ class GroupRecord:
             name = one.clients.get(member_id) or self.members.name(member_id)
             event = events.MemberAdded(self.name, name, member_id, instance, one.generation - 1, str(cause))
             why = Why([line, joined], STARTED, None, line.time_us, inferred=True)
-            self.rows.add(line.time_us, one.order(line), Source.COORDINATOR, event, why, -4)
+            self.emit(line, event, why, step=-4)
 
     def _close_all(self) -> None:
         for one in [*self._rounds.values()]:
@@ -367,33 +339,31 @@ class GroupRecord:
             self._members_tell_all = False
         self._see_unnamed(one, len(ids))
         if one.finished is not None:
-            self.see_shared({member_id: names[member_id] for member_id in one.planned}, one.finished)
+            planned = {member_id: names[member_id] for member_id in one.planned}
+            self.see_shared(planned, self.here(one.finished))
         self._add_unsaid(one)
         if not self.has_coordinator and not self.is_connect:
             self.comings.round(one, names)
         rows = round_rows(self.name, one, names)
         if not rows:
             return
-        for time_us, order, step, event, why in rows:
-            self.rows.add(time_us, order, Source.COORDINATOR, event, why, step)
-        line = one.assigned or one.finished or one.stabilized or next(iter(one.joined.values()), None)
-        if line is None:
+        for line, step, event, why in rows:
+            self.emit(line, event, why, step=step)
+        said = one.assigned or one.finished or one.stabilized or next(iter(one.joined.values()), None)
+        if said is None:
             return
-        order, generation = one.order(line), one.generation
         if self.is_connect:
-            self.rounds_unknown += 1
-            self.missing["ownership"] = 1, NO_PARTITIONS
+            self.summary.rounds_unknown += 1
+            self.summary.missing["ownership"] = 1, NO_PARTITIONS
         elif one.is_known:
-            self.rounds_known += 1
-            self.assigned(one.plan, one.protocol, line, order)
-            event = imported.OwnershipKnown(self.name, generation)
-            self.rows.add(line.time_us, order, Source.WORLD, event, Why([line]), -4)
+            self.summary.rounds_known += 1
+            self.assigned(one.plan, one.protocol, said)
+            self.emit(said, imported.OwnershipKnown(self.name, one.generation), None, Source.WORLD, -4)
         else:
-            self.rounds_unknown += 1
-            unknown = f"who owned which partition is not known: {ADD_ASSIGNMENTS}"
-            self.missing.setdefault("ownership", (0, unknown))
-            sentence = f"who got which partition in generation {generation} is not known: {ADD_ASSIGNMENTS}"
-            self.is_missing(line, "ownership", generation, sentence, order, step=-4)
+            self.summary.rounds_unknown += 1
+            self.summary.missing.setdefault("ownership", (0, OWNERS_UNKNOWN))
+            what = f"who got which partition in generation {one.generation}"
+            self.is_missing(said, "ownership", one.generation, f"{what} is not known: {ADD_ASSIGNMENTS}", -4)
 
     @property
     def view(self) -> str:
@@ -401,52 +371,16 @@ class GroupRecord:
         told = self.all_ids and (self.is_modern or self._members_tell_all) and all(self.all_ids.values())
         return "members" if told else "coordinator"
 
-    @property
-    def summary(self) -> GroupSummary:
-        return GroupSummary(
-            self.name,
-            self.view,
-            self.rounds_known,
-            self.rounds_unknown,
-            self.epochs,
-            self.longest_us,
-            self.descriptions,
-            self.is_only_described,
-            self.rebalances_seen,
-            bool(self.all_ids),
-            # most groups miss the same
-            {cause: (count, intern(sentence)) for cause, (count, sentence) in self.missing.items()},
-        )
+    def summarized(self) -> GroupSummary:
+        """The summary, when no more observations come."""
+        summary = self.summary
+        summary.view, summary.has_members = self.view, bool(self.all_ids)
+        # most groups miss the same
+        summary.missing = {cause: (count, intern(said)) for cause, (count, said) in summary.missing.items()}
+        return summary
 
     @property
     def is_told_by_members_alone(self) -> bool:
         """Whether nothing is there but the logs of all members: leaders have named them in every round."""
         told = self.view == "members" and not self.has_coordinator
-        return told and self.rounds_known > 0 and not self.rounds_unknown
-
-
-class GroupPart:
-    """Takes the observations of some kinds about one group, in the order of time.
-
-    A group has the parts whose kinds have come: most groups of a large cluster need one.
-    """
-
-    HANDLERS: ClassVar[Handlers]
-
-    def __init__(self, group: GroupRecord) -> None:
-        self._group = group
-
-    def _named(
-        self,
-        line: Observation,
-        member_id: str,
-        instance: str | None = None,
-        rule: str = "",
-        inferred: bool = False,
-    ) -> Why:
-        """Why a row is about this member, and how its client id is known."""
-        rules = [*filter(None, [rule]), *self._group.members.name_rules(member_id, instance)]
-        return Why([line], "; ".join(rules), inferred=inferred)
-
-    def take(self, line: Observation) -> None:
-        self.HANDLERS[line.kind](self, line)
+        return told and self.summary.rounds_known > 0 and not self.summary.rounds_unknown

@@ -21,16 +21,17 @@ from groupstorm.imports.spill import Item, SpillingSorter
 from groupstorm.imports.templates import APPEND_REFUSED, BROKER_CONFIG, BROKER_KINDS, WORKER_CONFIG
 from groupstorm.imports.timeline.classic import ClassicRounds
 from groupstorm.imports.timeline.client import ClientMember
-from groupstorm.imports.timeline.group import GroupPart, GroupRecord
+from groupstorm.imports.timeline.group import GroupRecord
 from groupstorm.imports.timeline.modern import ModernGroup
 from groupstorm.imports.timeline.other_clients import OtherMember
+from groupstorm.imports.timeline.part import GroupPart
 from groupstorm.imports.timeline.records import WrittenGenerations
 from groupstorm.imports.timeline.snapshots import DescribedGroup
 from groupstorm.imports.timeline.streams import StreamsThreads
 
-#: An observation of a group, its place among all, the configuration that its broker has logged last, and the
-#: last line that says that the group's partition of __consumer_offsets took no records.
-Placed = tuple[Observation, int, Observation | None, Observation | None]
+#: An observation of a group, the configuration that its broker has logged last, and the last line that says
+#: that the group's partition of __consumer_offsets took no records.
+Placed = tuple[Observation, Observation | None, Observation | None]
 #: Kinds of lines that say enough without a group.
 _TELLING: Final = frozenset({"fenced", "thread-fenced", "thread-died"})
 _WORDS = re.compile(r"[^\s,;'\"()\[\]{}]+")
@@ -44,7 +45,7 @@ class ObservationsByGroup:
     """
 
     def __init__(self, ungrouped: Iterable[str]) -> None:
-        self._sorter = SpillingSorter(key=itemgetter(0, 1))
+        self._sorter = SpillingSorter(key=itemgetter(0, -1))
         self._numbers: dict[str, int] = {}
         self._count = 0
         #: Lines of brokers about no group; by log the number of its last configuration, and by partition of
@@ -82,7 +83,7 @@ class ObservationsByGroup:
         refused = self._refusing.get(_offsets_partition(one)) if self._refusing else None
         if refused is not None:
             self._referred.add(refused)
-        self._sorter.add((number, order, self._configured.get(one.source), refused, *one))
+        self._sorter.add((number, self._configured.get(one.source), refused, *one._replace(order=order)))
 
     def _is_repeated(self, one: Observation) -> bool:
         """Whether a broker's line was there at this time: files overlap, or each line is doubled."""
@@ -115,15 +116,13 @@ class ObservationsByGroup:
             yield next(names), map(self._placed, items)
 
     def _placed(self, item: Item) -> Placed:
-        _, order, configured, refused, *said = item
-        return Observation(*said), order, self._of_broker(configured), self._of_broker(refused)
+        _, configured, refused, *said = item
+        return Observation(*said), self._of_broker(configured), self._of_broker(refused)
 
     def _of_broker(self, number: int | None) -> Observation | None:
         return None if number is None else self._of_brokers[number]
 
 
-#: The parts of one group, by their types.
-_Parts = dict[type[GroupPart], GroupPart]
 #: Kind of an observation -> the part of a group that takes it.
 _PARTS: Final[Mapping[str, type[GroupPart]]] = {
     kind: part
@@ -133,15 +132,8 @@ _PARTS: Final[Mapping[str, type[GroupPart]]] = {
 #: Kinds of lines that say the client id of the member whose id they have.
 OWN_MEMBER_ID: Final = frozenset(
     {
-        "joined",
-        "synced",
-        "learned",
-        "transition",
-        "rd-joined",
-        "rd-member-id",
-        "rd-epoch",
-        "left-described",
-        "loaded-member",
+        *("joined", "synced", "learned", "transition", "rd-joined", "rd-member-id", "rd-epoch"),
+        *("left-described", "loaded-member"),
     }
 )
 
@@ -160,44 +152,37 @@ class GroupTimeline:
         self._record = GroupRecord(name, rows)
         for member_id, client in clients.items():
             self._record.members.learn(member_id, client)
-        self._parts: _Parts = {}
+        self._parts: dict[type[GroupPart], GroupPart] = {}
         self._clients: dict[tuple[int, str], ClientMember] = {}
 
-    def add(
-        self, one: Observation, order: int, configuration: Observation | None, refused: Observation | None
-    ) -> None:
+    def add(self, one: Observation, configuration: Observation | None, refused: Observation | None) -> None:
         """``configuration``: that of the broker whose log it is, as it was logged last. ``refused``: the last
         line that says that the group's partition of __consumer_offsets took no records."""
         record = self._record
-        record.is_only_described = record.is_only_described and one.kind in (DESCRIBED, LOG_ENDS)
+        record.summary.is_only_described &= one.kind in (DESCRIBED, LOG_ENDS)
         record.is_connect = record.is_connect or one.kind == WORKER_CONFIG or WORKER in one.fields
         kind = _PARTS.get(one.kind)
         if kind is not None:
-            record.begin(one, order)
+            record.begin(one)
             record.coordinated(one, configuration)
             record.append_refused = refused or record.append_refused
-            _part(record, self._parts, kind).take(one)
+            self._part(kind).take(one)
         elif one.fields.get("client"):
-            self._add_to_client(one, order)
+            self._add_to_client(one)
 
     def finish(self) -> GroupRecord | None:
         """Close what is open. None if the lines say nothing that makes a row."""
-        self._finish(ClassicRounds)
-        for client in self._clients.values():
-            client.finish()
-        self._finish(ModernGroup)
-        self._finish(StreamsThreads)
-        if self._record.first_us is None:
+        parts = self._parts
+        last = parts.get(ModernGroup), parts.get(StreamsThreads)
+        for part in (parts.get(ClassicRounds), *self._clients.values(), *last):
+            if part is not None:
+                part.finish()
+        if self._record.last is None:
             return None
         self._record.finish()
         return self._record
 
-    def _finish(self, kind: type[ClassicRounds] | type[ModernGroup] | type[StreamsThreads]) -> None:
-        part = self._parts.get(kind)
-        if isinstance(part, kind):
-            part.finish()
-
-    def _add_to_client(self, one: Observation, order: int) -> None:
+    def _add_to_client(self, one: Observation) -> None:
         record = self._record
         key = (one.source, one.fields.get("process") or one.fields["client"])
         client = self._clients.get(key)
@@ -207,16 +192,15 @@ class GroupTimeline:
             record.on_removal.append(client.removed_id)
         handler = client.HANDLERS.get(one.kind)
         if handler is not None:
-            if not one.kind.startswith("thread-"):  # alone they say nothing of the group
-                record.begin(one, order)
+            if one.kind.startswith("thread-"):  # alone they say nothing of the group
+                one = record.here(one)
+            else:
+                record.begin(one)
             client.take(one, handler)
 
-
-def _part(record: GroupRecord, parts: _Parts, kind: type[GroupPart]) -> GroupPart:
-    """The part of a group, which is made when it is needed first."""
-    if kind not in parts:
-        if kind is WrittenGenerations:
-            parts[kind] = WrittenGenerations(record, _part(record, parts, ClassicRounds))
-        else:
-            parts[kind] = kind(record)
-    return parts[kind]
+    def _part(self, kind: type[GroupPart]) -> GroupPart:
+        """The part of a group, which is made when it is needed first."""
+        if kind not in self._parts:
+            others = [self._part(ClassicRounds)] if kind is WrittenGenerations else []
+            self._parts[kind] = kind(self._record, *others)
+        return self._parts[kind]

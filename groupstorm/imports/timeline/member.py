@@ -8,7 +8,7 @@ from typing import Any, Final
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.source import Observation
 from groupstorm.imports.timeline.ends import Deaths
-from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.group import NULL, GroupRecord
 from groupstorm.imports.timeline.reasons import STARTS, TOLD, UNKNOWN, revocation_cause
 from groupstorm.imports.timeline.rounds import Round
 from groupstorm.trace.events import imported
@@ -46,20 +46,19 @@ class Member:
         #: Whether the log has the start of the process, and no round since.
         self._is_new = False
         #: A revocation whose cause the next line tells.
-        self._revoking: tuple[Observation, int, list[str]] | None = None
+        self._revoking: tuple[Observation, list[str]] | None = None
         self._losing: str = UNKNOWN
         #: The error of the last request that was refused.
         self._refused_with: str = UNKNOWN
         self._adding: list[str] | None = None
         self._last: Observation | None = None
         self._former_ids: set[str] = set()
-        #: The coordinator's line that removed the member, its place and the cause, if the own log has not
-        #: said its end.
-        self._removed: tuple[Observation, int, str] | None = None
+        #: The coordinator's line that removed the member, and the cause, if the own log has not said its end.
+        self._removed: tuple[Observation, str] | None = None
         #: It has sent a LeaveGroup, by its own log; its thread of Kafka Streams was told to shut down.
         self._has_left = self._is_told_to_close = False
-        #: The line by which its thread has ended, and its place, until it is known as which member.
-        self._ended: tuple[Observation, int] | None = None
+        #: The line by which its thread has ended, until it is known as which member.
+        self._ended: Observation | None = None
         self._deaths = Deaths(group, client)
 
     def take(self, line: Observation, handler: Callable[[Any, Observation], None]) -> None:
@@ -80,19 +79,16 @@ class Member:
             self._settle_revocation(None)
         if self._removed is not None:
             self._crashed(self._removed[0])
-        if self._asked is not None and self._generation is None and self._asked is self._asked_last:
-            self._say_that_it_joins(self._asked)
+        first = self._asked
+        if (
+            first is not None
+            and first is self._asked_last
+            and first.kind in _JOINS
+            and self._generation is None
+        ):
+            at = first._replace(order=self._group.first.order)
+            self._emit(at, self._rejoins(UNKNOWN), Why([first], _NEVER_JOINED))
         self._deaths.finish()
-
-    def _say_that_it_joins(self, line: Observation) -> None:
-        """The log has no more of it than that it begins to join."""
-        if line.kind not in _JOINS:
-            return
-        event = member_events.RejoinRequested(
-            self._group.name, self._client, self._member_id, self._generation_or_none(), UNKNOWN
-        )
-        order, why = self._group.first_order, Why([line], _NEVER_JOINED)
-        self._group.rows.add(line.time_us, order, Source.MEMBER, event, why)
 
     def _begin_process(self, line: Observation) -> None:
         """Begin another process of the member, if it had one before: the lines that follow are about it."""
@@ -112,7 +108,7 @@ class Member:
             self._end_silently(member_id)
         is_present = member_id == self._member_id and self._removed is None
         if is_present and self._owned and self._revoking is None:
-            self._removed = line, self._group.order, cause
+            self._removed = line, cause
 
     def _crashed(self, line: Observation) -> None:
         """``line``: of the process after it, or of the coordinator, which has removed the member."""
@@ -120,18 +116,17 @@ class Member:
         if not self._owned:
             return  # a later line has told how it ended
         before = self._last or line
-        event = member_events.MemberCrashed(*self._who(), -1, tuple(self._owned), (), ())
-        crashed = event._replace(generation=self._generation, positions=None, committed=None)  # type: ignore[arg-type]
+        crashed = member_events.MemberCrashed(*self._there(), tuple(self._owned), NULL, NULL)
         if removed is None:
-            self._deaths.succeeded(crashed, before, line, self._group.order)
+            self._deaths.succeeded(crashed, before, line)
         else:
             self._deaths.removed(crashed, before, *removed)
         self._owned.clear()
 
-    def _tell_leaving(self, line: Observation, order: int) -> None:
+    def _tell_leaving(self, line: Observation) -> None:
         """The member's own log says that it has sent LeaveGroup."""
         if not self._group.has_coordinator and self._generation is not None and self._member_id:
-            self._group.comings.left(line, order, self._client, self._member_id, self._generation)
+            self._group.comings.left(line, self._client, self._member_id, self._generation)
 
     def _emit(self, line: Observation, event: Any, why: Why | None = None) -> None:
         self._group.emit(line, event, why or Why([line]), Source.MEMBER)
@@ -143,10 +138,12 @@ class Member:
         self._asked, self._asked_last = self._asked or line, line
         if cause == TOLD:
             self._begun = self._begun or line
-        group, client, generation = self._group.name, self._client, self._generation_or_none()
-        event = member_events.RejoinRequested(group, client, self._member_id, generation, cause)
         rule = "cause: the line's reason is not one that is known" if cause == UNKNOWN else ""
-        self._emit(line, event, Why([line], rule))
+        self._emit(line, self._rejoins(cause), Why([line], rule))
+
+    def _rejoins(self, cause: str) -> member_events.RejoinRequested:
+        group, client, _, generation = self._there()
+        return member_events.RejoinRequested(group, client, self._member_id, generation, cause)
 
     def _ask_outside(self, line: Observation, cause: str) -> None:
         """It joins again, and loses what it has."""
@@ -157,16 +154,18 @@ class Member:
         self._losing = UNKNOWN
         self._owned.update(dict.fromkeys(added))
         self._group.topics.taken(added, line)
-        generation = self._generation
-        event = member_events.PartitionsAssigned(*self._who(), -1, tuple(added), (), member_events.UNKNOWN)
-        known = event._replace(generation=generation, positions=None, duration_us=None)  # type: ignore[arg-type]
-        self._emit(line, known, Why([line], rule))
-        if generation is not None and not self._group.is_modern:
-            owned = tuple(self._given if self._given is not None else self._owned)
-            one = self._group.round(generation, line)
+        event = member_events.PartitionsAssigned(*self._there(), tuple(added), NULL, NULL)
+        self._emit(line, event, Why([line], rule))
+        if self._generation is not None and not self._group.is_modern:
+            one = self._round(self._generation)
             self._replace_former(one)
-            one.told[self._id()] = line, owned
-            one.clients[self._id()] = self._client
+            one.told[self._id()] = line, tuple(self._owned if self._given is None else self._given)
+
+    def _round(self, generation: int) -> Round:
+        """The round of a generation that it is in."""
+        one = self._group.round(generation)
+        one.clients[self._id()] = self._client
+        return one
 
     def _replace_former(self, one: Round) -> None:
         """A static member that comes back in the same generation has the place of its former process."""
@@ -181,38 +180,29 @@ class Member:
         revoking, self._revoking = self._revoking, None
         if revoking is None:
             return
-        line, order, partitions = revoking
+        line, partitions = revoking
         if not partitions and not self._member_id:
             return  # some clients log it before they join for the first time
         cause, rule = revocation_cause(line, then, self._updated or self._group.is_modern)
-        event = self._drop(line, order, partitions, cause)
-        self._group.rows.add(line.time_us, order, Source.MEMBER, event, Why([line], rule))
+        self._emit(line, self._drop(line, partitions, cause), Why([line], rule))
 
     def _give_up(self, line: Observation, partitions: Sequence[str], cause: str, rule: str = "") -> None:
         """The line says that it owns these no more, if it names any."""
         if partitions:
-            self._emit(line, self._drop(line, self._group.order, partitions, cause), Why([line], rule))
+            self._emit(line, self._drop(line, partitions, cause), Why([line], rule))
 
     def _drop(
-        self,
-        line: Observation,
-        order: int,
-        partitions: Sequence[str],
-        cause: str,
-        kind: type[member_events.PartitionsRevoked | member_events.PartitionsLost] = (
-            member_events.PartitionsRevoked
-        ),
+        self, line: Observation, partitions: Sequence[str], cause: str, *, is_lost: bool = False
     ) -> Any:
-        """It owns these no more: the event, with null for each value that no log has."""
-        event = kind(*self._who(), -1, tuple(partitions), (), (), -1, cause)
-        self._group.topics.given_up(partitions, line, order)
+        """It owns these no more: the event."""
+        self._group.topics.given_up(partitions, line)
         for name in partitions:
             self._owned.pop(name, None)
-        return event._replace(generation=self._generation, positions=None, committed=None, duration_us=None)  # type: ignore[arg-type]
+        kind = member_events.PartitionsLost if is_lost else member_events.PartitionsRevoked
+        return kind(*self._there(), tuple(partitions), NULL, NULL, NULL, cause)
 
     def _lose(self, line: Observation, partitions: Sequence[str]) -> None:
-        event = self._drop(line, self._group.order, partitions, self._losing, member_events.PartitionsLost)
-        self._emit(line, event)
+        self._emit(line, self._drop(line, partitions, self._losing, is_lost=True))
 
     def _close(self, line: Observation) -> None:
         self._has_left = True
@@ -221,9 +211,8 @@ class Member:
     def _end_silently(self, member_id: str) -> None:
         """Its thread of Kafka Streams, if it has ended, was this member: it has closed without LeaveGroup."""
         if self._ended is not None:
-            line, order = self._ended
             event = member_events.MemberClosed(self._group.name, self._client, member_id, "silent")
-            self._group.rows.add(line.time_us, order, Source.MEMBER, event, Why([line], _SILENT), 1)
+            self._group.emit(self._ended, event, Why([self._ended], _SILENT), Source.MEMBER, 1)
             self._ended = None
 
     def _fail(self, line: Observation, error: str) -> None:
@@ -236,10 +225,12 @@ class Member:
         self._refused_with = error
         self._emit(line, imported.RequestRefused(name, self._client, member_id, self._generation, api, error))
 
-    def _learn(self, member_id: str) -> None:
-        self._member_id = member_id
-        self._group.members.learn(member_id, self._client)
-        self._group.all_ids[member_id] = True
+    def _learn(self, member_id: str | None) -> None:
+        """``member_id``: "" or None if the line does not say it."""
+        if member_id:
+            self._member_id = member_id
+            self._group.members.learn(member_id, self._client)
+            self._group.all_ids[member_id] = True
 
     def _id(self) -> str:
         """Its member id; the client id as long as no line says it."""
@@ -249,5 +240,6 @@ class Member:
         """The group, the client and the member, with which its rows begin."""
         return self._group.name, self._client, self._id()
 
-    def _generation_or_none(self) -> Any:
-        return self._generation
+    def _there(self) -> tuple[str, str, str, Any]:
+        """`_who`, and its generation: null in a row as long as no line says it."""
+        return *self._who(), self._generation

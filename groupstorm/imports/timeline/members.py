@@ -61,20 +61,18 @@ class Membership:
 
     def name(self, member_id: str, instance: str | None = None) -> str:
         """The client id: said by a line, else by the member id, else the member id itself."""
-        if member_id in self._clients:
-            return self._clients[member_id]
-        name = name_before_uuid(member_id)
-        return instance or (member_id if _OF_LIBRARY.fullmatch(name) else name)
+        return self.named(member_id, instance)[0]
 
-    def name_rules(self, member_id: str, instance: str | None) -> list[str]:
-        """The rule by which `name` names the member; none if a line says its client id."""
+    def named(self, member_id: str, instance: str | None) -> tuple[str, str]:
+        """`name`, and the rule behind it; "" if a line says the client id."""
         if member_id in self._clients:
-            return []
+            return self._clients[member_id], ""
         if instance:
-            return [INSTANCE_RULE]
-        if _OF_LIBRARY.fullmatch(name_before_uuid(member_id)):
-            return [LIBRARY_RULE]
-        return [MEMBER_ID_RULE if _UUID.search(member_id) else UNNAMED_RULE]
+            return instance, INSTANCE_RULE
+        name = name_before_uuid(member_id)
+        if _OF_LIBRARY.fullmatch(name):
+            return member_id, LIBRARY_RULE
+        return name, UNNAMED_RULE if name == member_id else MEMBER_ID_RULE
 
     def add(self, member_id: str, instance: str | None) -> None:
         if member_id not in self.members and self.count is not None:
@@ -118,11 +116,8 @@ _STEP: Final = -6
 
 class _Row(NamedTuple):
     line: Observation
-    order: int
     event: events.MemberAdded | events.MemberRemoved
     rule: str
-    #: The generation that the member had last, or before it came.
-    generation: int
 
 
 class Comings:
@@ -137,10 +132,10 @@ class Comings:
         self._left: dict[str, _Row] = {}
         self._rows: list[_Row] = []
 
-    def left(self, line: Observation, order: int, client: str, member_id: str, generation: int) -> None:
+    def left(self, line: Observation, client: str, member_id: str, generation: int) -> None:
         """A member's own log says that it leaves."""
         event = events.MemberRemoved(self._group, client, member_id, None, generation, Cause.LEFT)
-        self._left[member_id] = _Row(line, order, event, _LEFT, generation)
+        self._left[member_id] = _Row(line, event, _LEFT)
 
     def round(self, one: Round, names: Mapping[str, str]) -> None:
         """A round is over, or no more lines of it are expected. ``names``: client ids of its members."""
@@ -166,11 +161,12 @@ class Comings:
     def _gone_by(self, one: Round, line: Observation) -> set[str]:
         """Make the rows of members that had left before this round. Its partitions had no owner from then on
         only if this is the next generation: another one would have given them to others."""
-        gone = {member_id for member_id, row in self._left.items() if row.generation < one.generation}
+        last = {member_id: row.event.generation or 0 for member_id, row in self._left.items()}
+        gone = {member_id for member_id, generation in last.items() if generation < one.generation}
         for member_id in sorted(gone):
             row = self._left.pop(member_id)
-            is_next = row.generation == one.generation - 1
-            self._rows.append(row if is_next else row._replace(line=line, order=one.order(line)))
+            is_next = last[member_id] == one.generation - 1
+            self._rows.append(row if is_next else row._replace(line=line))
         return gone
 
     def _cause(self, one: Round, member_id: str, before: frozenset[str] | None) -> str:
@@ -185,13 +181,13 @@ class Comings:
         rule = _WENT if is_gone else STARTED if member_id in one.new else _CAME
         instance = one.new[member_id][1] if member_id in one.new else None
         event = kind(self._group, self._known[member_id], member_id, instance, one.generation - 1, cause)
-        self._rows.append(_Row(line, one.order(line), event, rule, one.generation - 1))
+        self._rows.append(_Row(line, event, rule))
 
     def tell(self, rows: Rows) -> None:
         """No more lines come."""
-        for line, order, event, rule, _ in self._rows:
+        for line, event, rule in self._rows:
             why = Why([line], rule, None, line.time_us, inferred=True)
-            rows.add(line.time_us, order, Source.COORDINATOR, event, why, _STEP)
+            rows.add(line, Source.COORDINATOR, event, why, _STEP)
 
 
 #: Stands behind the instance id in the place of a UUID that no line says.
@@ -205,28 +201,28 @@ class ReturningMembers:
 
     def __init__(self, group: str, rows: Rows, members: Membership) -> None:
         self._group, self._rows, self._members = group, rows, members
-        #: By instance id: the line, its order, and the generation then.
-        self._waiting: dict[str, tuple[Observation, int, int | None]] = {}
+        #: By instance id: the line, and the generation then.
+        self._waiting: dict[str, tuple[Observation, int | None]] = {}
 
-    def returned(self, line: Observation, order: int, generation: int | None) -> None:
+    def returned(self, line: Observation, generation: int | None) -> None:
         """A static member is back; its new id may come in a later line."""
         instance = line.fields["instance"]
         if instance in self._waiting:
             self._without_id(instance)
-        self._waiting[instance] = line, order, generation
+        self._waiting[instance] = line, generation
 
     def seen(self, member_id: str, line: Observation) -> None:
         """A line names a member id."""
         instance = name_before_uuid(member_id)
         if instance not in self._waiting or instance == member_id or member_id in self._members.members:
             return
-        first, order, generation = self._waiting[instance]
+        first, generation = self._waiting[instance]
         if member_id == first.fields["old_member_id"]:
             return
         del self._waiting[instance]
         self._members.learn(member_id, line.fields.get("client"))
         self._members.replace(first.fields["old_member_id"], member_id, instance)
-        self._add(first, order, generation, member_id, Why([first, line], _BY_INSTANCE, inferred=True))
+        self._add(first, generation, member_id, Why([first, line], _BY_INSTANCE, inferred=True))
 
     def finish(self) -> None:
         """No more lines come."""
@@ -234,13 +230,13 @@ class ReturningMembers:
             self._without_id(instance)
 
     def _without_id(self, instance: str) -> None:
-        first, order, generation = self._waiting.pop(instance)
+        first, generation = self._waiting.pop(instance)
         why = Why([first], _NO_LINE, missing=True)
-        self._add(first, order, generation, f"{instance}-{UNKNOWN_ID}", why)
+        self._add(first, generation, f"{instance}-{UNKNOWN_ID}", why)
 
-    def _add(self, line: Observation, order: int, generation: int | None, member_id: str, why: Why) -> None:
+    def _add(self, line: Observation, generation: int | None, member_id: str, why: Why) -> None:
         instance = line.fields["instance"]
         name = self._members.name(member_id, instance)
         old = line.fields["old_member_id"]
         event = events.MemberReplaced(self._group, name, member_id, old, instance, generation)
-        self._rows.add(line.time_us, order, Source.COORDINATOR, event, why)
+        self._rows.add(line, Source.COORDINATOR, event, why)

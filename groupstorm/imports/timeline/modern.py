@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.source import Observation
-from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
+from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.part import GroupPart, Handlers
 from groupstorm.imports.timeline.reasons import UNKNOWN
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
@@ -64,12 +65,13 @@ class ModernGroup(GroupPart):
         self._targets_written = 0
         #: Why nobody owns a partition in this group; "" in a consumer group.
         self._unowned = ""
-        #: Targets whose outcome no line of the coordinator says: how many, and where the first one is over.
+        #: How many targets there are whose outcome no line of the coordinator says.
         self._unlogged = 0
+        #: The line by which the first of these is over, and its epoch.
+        self._first_unlogged: tuple[Observation, int | None] | None = None
         #: The first line about a target, and whether any line said that all members had reached theirs.
-        self._first_target: tuple[Observation, int] | None = None
+        self._first_target: Observation | None = None
         self._was_stable = False
-        self._first_unlogged: tuple[Observation, int, int | None] | None = None
 
     # -- members ---------------------------------------------------------------------------------
 
@@ -98,20 +100,15 @@ class ModernGroup(GroupPart):
         event = events.MemberUpdated(group.name, group.members.name(member_id), member_id, self._epoch)
         group.emit(line, event, self._named(line, member_id))
 
-    def _id_handed_out(self, line: Observation) -> None:
-        group, member_id = self._group, line.fields["member_id"]
-        event = events.MemberPending(group.name, group.members.name(member_id), member_id)
-        group.emit(line, event, self._named(line, member_id))
-
-    def _left(self, line: Observation) -> None:
-        self._remove(line, str(Cause.LEFT))
+    def _gone(self, line: Observation) -> None:
+        self._remove(line, str(Cause.LEFT if line.kind == "modern-left" else Cause.REBALANCE_TIMEOUT))
 
     def _away(self, line: Observation) -> None:
         """A static member that will be back keeps its partitions, and stays in the group, at no epoch."""
         member_id = line.fields["member_id"]
         if member_id in self._reached:
             self._reached[member_id] = _AWAY, self._reached[member_id][1]
-            self._change(line, RECONCILING, Cause.HEARTBEAT, _MEMBER_AWAY)
+            self._change(line, RECONCILING, _MEMBER_AWAY)
 
     def _fenced(self, line: Observation) -> None:
         reason = line.fields["reason"].rstrip(". ")
@@ -124,9 +121,6 @@ class ModernGroup(GroupPart):
         said = json.dumps({"group.instance.id": fields["instance"]})
         event = imported.MemberConfigured(group.name, group.members.name(fields["member_id"]), said)
         group.emit(line, event, self._named(line, fields["member_id"]), Source.WORLD)
-
-    def _fenced_late(self, line: Observation) -> None:
-        self._remove(line, str(Cause.REBALANCE_TIMEOUT))
 
     def _remove(self, line: Observation, cause: str, rule: str = "") -> None:
         group, member_id = self._group, line.fields["member_id"]
@@ -141,12 +135,12 @@ class ModernGroup(GroupPart):
         if group.is_streams and self._epoch is not None:
             self._epoch = group.generation = self._epoch + 1
             bumped = events.GroupEpochBumped(group.name, self._epoch)
-            group.epochs += 1
+            group.summary.epochs += 1
             group.emit(line, bumped, Why([line], _BUMPED_UNSAID, inferred=True))
             if group.members.members:
-                self._change(line, ASSIGNING, cause, _ASSIGNING)
+                self._change(line, ASSIGNING, _ASSIGNING, cause)
         if not group.members.members and (count == 0 or (count is None and is_known)):
-            self._change(line, EMPTY, Cause.NO_MEMBERS, _EMPTY_AGAIN)
+            self._change(line, EMPTY, _EMPTY_AGAIN, Cause.NO_MEMBERS)
 
     # -- epochs and assignments ------------------------------------------------------------------
 
@@ -159,13 +153,13 @@ class ModernGroup(GroupPart):
         before = self._epoch
         self._epoch = line.fields["epoch"]
         self._group.generation = self._epoch
-        self._group.epochs += 1
-        self._group.emit(line, events.GroupEpochBumped(self._group.name, self._epoch), Why([line]))
+        self._group.summary.epochs += 1
+        self._group.emit(line, events.GroupEpochBumped(self._group.name, self._epoch))
         if self._group.state != EMPTY or self._group.members.members:
             rule = _ASSIGNING
             if before is None and self._epoch <= _FIRST_EPOCH and len(self._group.members.members) == 1:
                 self._group.state, rule = EMPTY, f"{_NEW_GROUP}; {_ASSIGNING}"
-            self._change(line, ASSIGNING, Cause.HEARTBEAT, rule)
+            self._change(line, ASSIGNING, rule)
 
     def _targets(self, line: Observation) -> None:
         group, fields = self._group, line.fields
@@ -174,14 +168,14 @@ class ModernGroup(GroupPart):
         targets = fields.get("targets")
         group.protocol = fields["protocol"]
         event = events.TargetAssigned(group.name, fields["epoch"], None if targets is None else len(targets))
-        group.emit(line, event, Why([line]))
+        group.emit(line, event)
         for member_id in targets or ():
             group.all_ids.setdefault(member_id, False)
             group.members.members.setdefault(member_id, None)
         if targets is not None:
             for gone in [one for one in group.members.members if one not in targets]:
                 self._drop(line, gone)
-        self._change(line, RECONCILING, Cause.HEARTBEAT, _RECONCILING)
+        self._change(line, RECONCILING, _RECONCILING)
 
     def _drop(self, line: Observation, member_id: str) -> None:
         """The targets name every member of the group, and not this one."""
@@ -193,32 +187,28 @@ class ModernGroup(GroupPart):
     def _assignment(self, line: Observation) -> None:
         group, fields = self._group, line.fields
         group.is_modern = self._assignments_logged = True
-        event = self._reconciled(fields)
-        if self._told.get(fields["member_id"]) == event:
-            return
-        before = self._told.get(fields["member_id"])
-        had = set() if before is None else {*before.partitions}
-        group.topics.given_up(had.difference(event.partitions), line, group.order)
-        group.topics.taken(set(event.partitions) - had, line)
-        self._told[fields["member_id"]] = event
         member_id, epoch = fields["member_id"], fields["epoch"]
+        event = events.MemberReconciled(
+            group.name, group.members.name(member_id), member_id, epoch, fields["state"],
+            tuple(fields["partitions"]), tuple(fields.get("revoking") or ()),
+        )  # fmt: skip
+        before = self._told.get(member_id)
+        if before == event:
+            return
+        had = set() if before is None else {*before.partitions}
+        group.topics.given_up(had.difference(event.partitions), line)
+        group.topics.taken(set(event.partitions) - had, line)
+        self._told[member_id] = event
         group.members.members.setdefault(member_id, None)
         if not self._reached:
-            group.emit(line, imported.OwnershipKnown(group.name, epoch), Why([line]), Source.WORLD)
-            group.rounds_known += 1
+            group.emit(line, imported.OwnershipKnown(group.name, epoch), source=Source.WORLD)
+            group.summary.rounds_known += 1
         self._reached[member_id] = epoch, fields["state"]
         group.emit(line, event, self._named(line, member_id))
         if self._is_stable():
-            self._change(line, STABLE, Cause.HEARTBEAT, _STABLE)
+            self._change(line, STABLE, _STABLE)
         elif group.state == ASSIGNING and epoch == self._epoch:  # targets that change nothing are not logged
-            self._change(line, RECONCILING, Cause.HEARTBEAT, _MEMBER_THERE)
-
-    def _reconciled(self, fields: Mapping[str, Any]) -> events.MemberReconciled:
-        group, member_id = self._group, fields["member_id"]
-        return events.MemberReconciled(
-            group.name, group.members.name(member_id), member_id, fields["epoch"], fields["state"],
-            tuple(fields["partitions"]), tuple(fields.get("revoking") or ()),
-        )  # fmt: skip
+            self._change(line, RECONCILING, _MEMBER_THERE)
 
     # -- records of the offsets topic ------------------------------------------------------------
 
@@ -229,7 +219,7 @@ class ModernGroup(GroupPart):
             self._joined(line)
             return
         event = events.MemberUpdated(group.name, group.members.name(member_id), member_id, self._epoch)
-        group.emit(line, event, Why([line]))
+        group.emit(line, event)
 
     def _member_tombstone(self, line: Observation) -> None:
         """A log may have said already how the member went."""
@@ -247,8 +237,8 @@ class ModernGroup(GroupPart):
         if self._target == line.fields["epoch"]:
             return
         self._target = line.fields["epoch"]
-        group.emit(line, events.TargetAssigned(group.name, self._target or 0, count), Why([line]))
-        self._change(line, RECONCILING, Cause.HEARTBEAT, _RECONCILING)
+        group.emit(line, events.TargetAssigned(group.name, self._target or 0, count))
+        self._change(line, RECONCILING, _RECONCILING)
 
     def _epoch_tombstone(self, line: Observation) -> None:
         if self._epoch is not None:
@@ -264,21 +254,21 @@ class ModernGroup(GroupPart):
         self._unowned = _WITHOUT_OWNERS["streams"]
         self._reached[fields["member_id"]] = fields["epoch"], fields["state"]
         if self._is_stable():
-            self._change(line, STABLE, Cause.HEARTBEAT, _STABLE)
+            self._change(line, STABLE, _STABLE)
 
     def _is_stable(self) -> bool:
         members = self._group.members.members
         there = [self._reached.get(member_id) for member_id in members]
         return bool(there) and all(one == (self._epoch, STABLE.upper()) for one in there)
 
-    def _change(self, line: Observation, state: str, cause: str, rule: str) -> None:
+    def _change(self, line: Observation, state: str, rule: str, cause: str = Cause.HEARTBEAT) -> None:
         group = self._group
         self._was_stable = self._was_stable or state == STABLE
         if state == STABLE:
             plan = {member_id: told.partitions for member_id, told in self._told.items()}
-            group.assigned(plan, None, line, group.order)
+            group.assigned(plan, None, line)
         if state == RECONCILING and self._first_target is None:
-            self._first_target = line, group.order
+            self._first_target = line
         if group.state == state:
             return
         event = events.GroupStateChanged(
@@ -292,7 +282,7 @@ class ModernGroup(GroupPart):
         """No line of the coordinator says what came of the last target."""
         self._unlogged += 1
         if self._first_unlogged is None:
-            self._first_unlogged = line, self._group.order, self._target
+            self._first_unlogged = line, self._target
 
     def finish(self) -> None:
         """No more lines come: now it is known whether the logs of all members are there instead."""
@@ -300,19 +290,17 @@ class ModernGroup(GroupPart):
         if self._target is not None and not self._assignments_logged and group.last is not None:
             self._not_logged(group.last)
         if self._first_target is not None and not self._was_stable:
-            line, order = self._first_target
-            group.is_missing(line, "stability", None, _NO_STATES, order, step=-6)
+            group.is_missing(self._first_target, "stability", None, _NO_STATES, step=-6)
         if self._first_unlogged is None:
             return
         if group.view == "members" and not self._unowned:
-            group.rounds_known += self._unlogged
+            group.summary.rounds_known += self._unlogged
             return
-        line, order, target = self._first_unlogged
-        group.rounds_unknown += self._unlogged
+        line, target = self._first_unlogged
+        group.summary.rounds_unknown += self._unlogged
         sentence = self._unowned or f"who owned which partition is not known: {_ADD_DEBUG}"
-        group.missing["ownership"] = self._unlogged, sentence
-        event = imported.EvidenceMissing(group.name, "ownership", target, sentence)
-        group.rows.add(line.time_us, order, Source.WORLD, event, Why([line], missing=True), 1)
+        group.summary.missing["ownership"] = self._unlogged, sentence
+        group.add_missing(line, "ownership", target, sentence, 1)
 
     # -- the group's life ------------------------------------------------------------------------
 
@@ -332,13 +320,13 @@ class ModernGroup(GroupPart):
         self._group.emit(line, event, Why([line], rule))
 
     def _loaded(self, line: Observation) -> None:
-        self._group.emit(line, events.GroupCreated(self._group.name, "loaded"), Why([line]))
+        self._group.emit(line, events.GroupCreated(self._group.name, "loaded"))
         self._group.members.clear()
         self._group.members.count = line.fields["count"]
         self._group.is_modern = True
 
     def _unloaded(self, line: Observation) -> None:
-        self._group.emit(line, events.GroupDeleted(self._group.name, str(Cause.UNLOADED)), Why([line]))
+        self._group.emit(line, events.GroupDeleted(self._group.name, str(Cause.UNLOADED)))
         self._forget()
 
     def _forget(self) -> None:
@@ -350,13 +338,13 @@ class ModernGroup(GroupPart):
     HANDLERS: ClassVar[Handlers] = {
         "modern-joined": _joined,
         "modern-replaced": _replaced,
-        "modern-id-handed-out": _id_handed_out,
+        "modern-id-handed-out": GroupPart.id_handed_out,
         "modern-updated": _updated,
-        "modern-left": _left,
+        "modern-left": _gone,
         "modern-away": _away,
         "modern-fenced": _fenced,
         "modern-refused": _refused,
-        "modern-fenced-late": _fenced_late,
+        "modern-fenced-late": _gone,
         "epoch": _bumped,
         "target": _targets,
         "member-assignment": _assignment,

@@ -10,7 +10,8 @@ from groupstorm.imports.provenance import Why
 from groupstorm.imports.source import Observation
 from groupstorm.imports.templates import error_of
 from groupstorm.imports.timeline.client import TOO_SLOW, ClientMember
-from groupstorm.imports.timeline.group import GroupRecord, Handlers
+from groupstorm.imports.timeline.group import NO_ID, GroupRecord
+from groupstorm.imports.timeline.part import Handlers
 from groupstorm.imports.timeline.reasons import REQUIRED, STARTS, UNKNOWN, cause_of_error
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events.group_states import Cause
@@ -56,7 +57,7 @@ class OtherMember(ClientMember):
         #: Lines that tell a part only: the start of a process, its topics, a LeaveGroup that was answered.
         self._started: Observation | None = None
         self._topics: list[str] = []
-        self._left: tuple[Observation, int] | None = None
+        self._left: Observation | None = None
         #: The last line of brod in its generation, or of sarama about a session.
         self._said: Observation | None = None
         #: Whether sarama-cluster is in a rebalance.
@@ -113,33 +114,33 @@ class OtherMember(ClientMember):
             self._request_refused(line, "Heartbeat", error)
 
     def _learned(self, line: Observation) -> None:
-        if line.fields["member_id"] not in ("", "(not-set)"):
+        if line.fields["member_id"] != NO_ID:
             self._learn(line.fields["member_id"])
 
     # -- aiokafka and kafka-python ---------------------------------------------------------------
 
     def _leave_answered(self, line: Observation) -> None:
         """aiokafka logs the same whether it is closed or its application does not poll."""
-        self._left = line, self._group.order
+        self._left = line
 
     def _settle_leave(self, next_kind: str) -> None:
         """The next line of the process tells which: after a close there is none."""
-        if self._left is None:
+        line, self._left = self._left, None
+        if line is None:
             return
-        (line, order), self._left = self._left, None
         if next_kind and next_kind not in STARTS:
-            self._poll_timeout(line)
+            self._poll_timeout(self._group.here(line))
             return
         closed: list[Any] = [member_events.MemberClosed(*self._who(), Cause.LEFT)]
         if self._owned:
-            closed.insert(0, self._drop(line, self._group.order, [*self._owned], "close"))
-        time_us, why = line.time_us, Why([line], _CLOSED)
+            closed.insert(0, self._drop(self._group.here(line), [*self._owned], "close"))
+        at, why = line, Why([line], _CLOSED)
         if self._removed is not None:
-            (removed, order, _), self._removed = self._removed, None
-            time_us, why = removed.time_us, Why([line, removed], _CLOSED_BEFORE, inferred=True)
+            (at, _), self._removed = self._removed, None
+            why = Why([line, at], _CLOSED_BEFORE, inferred=True)
         for step, event in enumerate(closed, start=-len(closed)):
-            self._group.rows.add(time_us, order, Source.MEMBER, event, why, step)
-        self._tell_leaving(line, order)
+            self._group.emit(at, event, why, Source.MEMBER, step)
+        self._tell_leaving(line._replace(order=at.order))
 
     def _revoked_on_close(self, line: Observation) -> None:
         self._give_up(line, line.fields["partitions"], "close")
@@ -154,8 +155,7 @@ class OtherMember(ClientMember):
 
     def _rd_started(self, line: Observation) -> None:
         self._started, self._topics, self._release_cause = line, [], "rebalance"
-        if line.fields.get("member_id"):  # KIP-848: the member chooses its id itself
-            self._learn(line.fields["member_id"])
+        self._learn(line.fields.get("member_id"))  # KIP-848: the member chooses its id itself
 
     def _rd_topic(self, line: Observation) -> None:
         """A topic of the subscription: the lines of all come one after the other."""
@@ -180,15 +180,14 @@ class OtherMember(ClientMember):
         self._started = None
         self._group.clients[self._client] = True
         event = member_events.MemberStarted(self._group.name, self._client, None, tuple(sorted(self._topics)))
-        self._emit(started, event, Why([started], _TOPICS))
+        self._emit(self._group.here(started), event, Why([started], _TOPICS))
 
     def _rd_joined(self, line: Observation) -> None:
         fields = line.fields
         if fields["generation"] >= 0 and fields["error"] in _NO_ERROR:
             self._joined(line)
             return
-        if fields["member_id"]:
-            self._learn(fields["member_id"])
+        self._learn(fields["member_id"])
         error = error_of(fields["error"])
         if error != REQUIRED:
             self._request_refused(line, "JoinGroup", error)
@@ -233,9 +232,8 @@ class OtherMember(ClientMember):
         if self._generation is None:
             return
         self._plan = {}
-        one = self._group.round(self._generation, line)
+        one = self._group.round(self._generation)
         one.finished = line._replace(fields={**line.fields, "assignments": self._plan})
-        one.keep(one.finished, self._group.order)
         one.leader, one.protocol = self._id(), line.fields["protocol"]
 
     def _rd_plan_member(self, line: Observation) -> None:
@@ -275,8 +273,7 @@ class OtherMember(ClientMember):
         self._own(line, [name for name in now if name not in self._owned])
 
     def _kafkajs_rejoin(self, line: Observation) -> None:
-        if line.fields.get("memberId"):
-            self._learn(line.fields["memberId"])
+        self._learn(line.fields.get("memberId"))
         self._ask(line, "group-rebalancing")
 
     def _kafkajs_out(self, line: Observation) -> None:
@@ -307,7 +304,7 @@ class OtherMember(ClientMember):
         planned, self._planned = self._planned, None
         if planned is not None and self._plan is not None:
             said = {"generation": self._generation, "assignments": self._plan}
-            self._finished(planned._replace(fields={**planned.fields, **said}))
+            self._finished(self._group.here(planned)._replace(fields={**planned.fields, **said}))
 
     # -- sarama, brod ----------------------------------------------------------------------------
 
@@ -345,7 +342,7 @@ class OtherMember(ClientMember):
         self._learn(line.fields["member_id"])
         before, self._said = self._said, line
         if before is not None and before.fields["generation"] < line.fields["generation"]:
-            self._ask(before, UNKNOWN)
+            self._ask(self._group.here(before), UNKNOWN)
         self._generation = line.fields["generation"]
 
     HANDLERS: ClassVar[Handlers] = {

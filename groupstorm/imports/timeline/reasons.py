@@ -73,17 +73,12 @@ REQUIRED: Final = "MEMBER_ID_REQUIRED"
 _POSITION: Final = re.compile(r"[0-9]{1,18}")
 #: Kind of a line -> the request that was refused.
 REFUSED: Final[Mapping[str, str]] = {
-    "commit-refused": "OffsetCommit",
-    "commit-exception": "OffsetCommit",
-    "rebalance-exception": "OffsetCommit",
-    "heartbeat-refused": "Heartbeat",
-    "heartbeat-late": "Heartbeat",
-    "join-refused": "JoinGroup",
-    "join-exception": "JoinGroup",
-    "join-late": "JoinGroup",
-    "sync-refused": "SyncGroup",
-    "sync-late": "SyncGroup",
-    "commit-late": "OffsetCommit",
+    **dict.fromkeys(
+        ("commit-refused", "commit-exception", "rebalance-exception", "commit-late"), "OffsetCommit"
+    ),
+    **dict.fromkeys(("heartbeat-refused", "heartbeat-late"), "Heartbeat"),
+    **dict.fromkeys(("join-refused", "join-exception", "join-late"), "JoinGroup"),
+    **dict.fromkeys(("sync-refused", "sync-late"), "SyncGroup"),
     "leave-late": "LeaveGroup",
     "fetch-refused": "OffsetFetch",
     "metadata-refused": "Metadata",

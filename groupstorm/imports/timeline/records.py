@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Final
 
-from groupstorm.imports.provenance import Why
+from groupstorm.imports.provenance import Why, between
 from groupstorm.imports.source import TIME_RULE, Observation, TimeRule
-from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
+from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.part import GroupPart, Handlers
 from groupstorm.imports.timeline.reasons import UNKNOWN
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events.group_states import Cause, GroupState
@@ -55,14 +56,13 @@ class WrittenGenerations(GroupPart):
         generation = fields["generation"]
         if group.generation is not None and generation > group.generation + 1:
             group.generations_missing(line, group.generation, generation)
-        one = group.round(generation, line)
+        one = group.round(generation)
         ended = self._join_end(line)
         if one.assigned is not None:  # a log says when the leader's assignment came
             ended = ended._replace(time_us=min(ended.time_us, one.assigned.time_us))
         if one.stabilized is None:
             self._begin(ended, generation)
             self._change_members(ended, fields["members"])
-            one.keep(ended, group.order)
             group.round_completing(ended, generation, UNKNOWN, _SINCE)
         else:
             self._change_members(line, fields["members"])
@@ -88,10 +88,9 @@ class WrittenGenerations(GroupPart):
 
     def _begin(self, ended: Observation, generation: int) -> None:
         """The beginning of a round that no line tells."""
-        group = self._group
-        if group.state != GroupState.PREPARING_REBALANCE:
+        if self._group.state != GroupState.PREPARING_REBALANCE:
             earliest = None if self._last is None else self._last.time_us
-            group.began_unsaid(ended, generation, _BEGAN, earliest)
+            self._group.began_unsaid(ended, generation, _BEGAN, earliest)
 
     def _change_members(self, line: Observation, written: list[dict[str, Any]]) -> None:
         """Rows for the members that came and went since the last record, as far as no line told them."""
@@ -108,26 +107,15 @@ class WrittenGenerations(GroupPart):
             if old is not None:
                 gone.remove(old)
                 replaced = group.replaced(old, member_id, member["instance"])
-                self._member_row(line, replaced, _REPLACED, -6)
+                group.emit(line, replaced, between(self._last, line, _REPLACED), step=-6)
             else:
                 name = group.members.name(member_id)
                 cause = Cause.STATIC_MEMBER if member["instance"] else UNKNOWN
                 event = group.added(member_id, member["instance"], cause)
-                self._member_row(line, event._replace(member=name), _CAME, -6)
+                group.emit(line, event._replace(member=name), between(self._last, line, _CAME), step=-6)
         for member_id in gone:
-            self._member_row(line, group.removed(member_id, UNKNOWN), _WENT, -7)
+            group.emit(line, group.removed(member_id, UNKNOWN), between(self._last, line, _WENT), step=-7)
             group.tell_removal(member_id, line, UNKNOWN)
-
-    def _member_row(
-        self,
-        line: Observation,
-        event: events.MemberAdded | events.MemberRemoved | events.MemberReplaced,
-        rule: str,
-        step: int,
-    ) -> None:
-        earliest = None if self._last is None else self._last.time_us
-        why = Why([line], rule, earliest, line.time_us, inferred=True)
-        self._group.emit(line, event, why, step=step)
 
     # -- a group without members -----------------------------------------------------------------
 

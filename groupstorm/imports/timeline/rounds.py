@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Final
 
 from groupstorm.imports.provenance import Why
@@ -21,12 +22,12 @@ FROM_LEADER: Final = "partitions: the leader's log has the assignment of every m
 ROUND_OF_CLIENTS: Final = "clients' lines bound the time: no line of the coordinator says it"
 
 
+_time: Final = attrgetter("time_us")
+
+
 @dataclass(slots=True)
 class Round:
-    """``generation`` and its lines; the coordinator's are None if no log of it has them.
-
-    ``orders``: where the lines stand among all observations.
-    """
+    """``generation`` and its lines; the coordinator's are None if no log of it has them."""
 
     generation: int
     stabilized: Observation | None = None
@@ -55,13 +56,6 @@ class Round:
     requested: Observation | None = None
     #: Member id -> the client id in the prefix of its lines.
     clients: dict[str, str] = field(default_factory=dict)
-    orders: dict[int, int] = field(default_factory=dict)
-
-    def order(self, line: Observation) -> int:
-        return self.orders[id(line)]
-
-    def keep(self, line: Observation, order: int) -> None:
-        self.orders[id(line)] = order
 
     @property
     def is_return(self) -> bool:
@@ -76,7 +70,7 @@ class Round:
         of a member that was in it. None if the coordinator's lines tell of it, or nobody was in it."""
         if self.stabilized is not None or self.is_return:
             return None
-        return self.requested or min(self.joined.values(), key=lambda seen: seen.time_us)
+        return self.requested or min(self.joined.values(), key=_time)
 
     @property
     def plan(self) -> Mapping[str, tuple[str, ...]]:
@@ -124,8 +118,8 @@ class Round:
         return self.count is not None and len(self.told) >= self.count > 0
 
 
-#: Time, order, step, event, why: a row that a round makes when all its lines are there.
-RoundRow = tuple[int, int, int, TracedEvent, Why]
+#: Its line, step, event, why: a row that a round makes when all its lines are there.
+RoundRow = tuple[Observation, int, TracedEvent, Why]
 
 
 def round_rows(group: str, one: Round, names: Mapping[str, str]) -> list[RoundRow]:
@@ -144,19 +138,12 @@ def _preparing(group: str, one: Round) -> list[RoundRow]:
     line = one.began
     if line is None:
         return []
+    begun = one.generation - 1, one.begin_cause, one.began_by
     event = events.GroupStateChanged(
-        group,
-        "unknown",
-        GroupState.PREPARING_REBALANCE,
-        one.generation - 1,
-        one.begin_cause,
-        one.began_by,
-        None,
-        None,
-        None,
+        group, "unknown", GroupState.PREPARING_REBALANCE, *begun, None, None, None
     )
     why = Why([line], ROUND_OF_CLIENTS, None, line.time_us, inferred=True)
-    return [(line.time_us, one.order(line), -5, event, why)]
+    return [(line, -5, event, why)]
 
 
 def _completing(group: str, one: Round) -> list[RoundRow]:
@@ -164,48 +151,37 @@ def _completing(group: str, one: Round) -> list[RoundRow]:
         line = one.stabilized
         why = Why([line], one.end_rule)
     elif not one.is_return:
-        line = min(one.joined.values(), key=lambda seen: seen.time_us)
+        line = min(one.joined.values(), key=_time)
         earliest = None if one.requested is None else one.requested.time_us
         why = Why([line], ROUND_OF_CLIENTS, earliest, line.time_us, inferred=True)
     else:
         return []
-    event = events.GroupStateChanged(
-        group,
-        GroupState.PREPARING_REBALANCE,
-        GroupState.COMPLETING_REBALANCE,
-        one.generation,
-        one.end_cause,
-        None,
-        one.protocol,
-        one.leader,
-        one.size,
-    )
-    return [(line.time_us, one.order(line), -3, event, why)]
+    before, after = GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE
+    chosen = one.protocol, one.leader, one.size
+    event = events.GroupStateChanged(group, before, after, one.generation, one.end_cause, None, *chosen)
+    return [(line, -3, event, why)]
 
 
 def _join_answers(group: str, one: Round, names: Mapping[str, str]) -> list[RoundRow]:
     rows: list[RoundRow] = []
     for member_id in dict.fromkeys((*one.plan, *one.joined)):
         own, line = one.joined.get(member_id), one.stabilized
-        anchor = own or line
-        if anchor is None:
-            continue
-        evidence = [seen for seen in (line, own) if seen is not None]
-        why = Why([anchor])
         if line is not None:
-            latest = None if own is None else own.time_us
-            why = Why(evidence, ANSWERED_JOINS, line.time_us, latest, inferred=True)
-            anchor = line
+            evidence, latest = ([line], None) if own is None else ([line, own], own.time_us)
+            at, why = line, Why(evidence, ANSWERED_JOINS, line.time_us, latest, inferred=True)
+        elif own is not None:
+            at, why = own, Why([own])
+        else:
+            continue
         event = events.JoinAnswered(group, names.get(member_id, member_id), member_id, one.generation, None)
-        rows.append((anchor.time_us, one.order(anchor), -2, event, why))
+        rows.append((at, -2, event, why))
     return rows
 
 
 def _sync_answers(group: str, one: Round, names: Mapping[str, str]) -> list[RoundRow]:
     """At the coordinator's time if its log has it, else when the member says that it has the answer."""
     rows: list[RoundRow] = []
-    plan = one.plan if one.is_answered else {}
-    for member_id, partitions in plan.items():
+    for member_id, partitions in (one.plan if one.is_answered else {}).items():
         own, line = one.synced.get(member_id), one.assigned
         said, rules = _assignment_of(one, member_id)
         anchor = line or own or said
@@ -223,7 +199,7 @@ def _sync_answers(group: str, one: Round, names: Mapping[str, str]) -> list[Roun
             group, names.get(member_id, member_id), member_id, one.generation, None, partitions
         )
         why = Why(evidence, "; ".join(rules), earliest, latest if inferred else None, inferred)
-        rows.append((anchor.time_us, one.order(anchor), -1, event, why))
+        rows.append((anchor, -1, event, why))
     return rows
 
 
@@ -237,20 +213,17 @@ def _assignment_of(one: Round, member_id: str) -> tuple[Observation, list[str]]:
 
 
 def _stable(group: str, one: Round) -> list[RoundRow]:
-    has_it = [*one.synced.values(), *(seen for seen, _ in one.told.values())]
-    synced = min(has_it, key=lambda seen: seen.time_us, default=None)
+    synced = min((*one.synced.values(), *(seen for seen, _ in one.told.values())), key=_time, default=None)
     if one.assigned is not None:
         line, why = one.assigned, Why([one.assigned])
     elif synced is not None and not (one.is_return and one.joined):
         line = synced
-        joined = min(one.joined.values(), key=lambda seen: seen.time_us, default=None)
-        before = one.finished or one.stabilized or joined
-        earliest = None if before is None else before.time_us
+        last = one.finished or one.stabilized or min(one.joined.values(), key=_time, default=None)
+        earliest = None if last is None else last.time_us
         why = Why([line], ROUND_OF_CLIENTS, earliest, line.time_us, inferred=True)
     else:
         return []
-    event = events.GroupStateChanged(
-        group, GroupState.COMPLETING_REBALANCE, GroupState.STABLE, one.generation, Cause.ASSIGNED, one.leader,
-        one.protocol, one.leader, one.size,
-    )  # fmt: skip
-    return [(line.time_us, one.order(line), 0, event, why)]
+    before, after = GroupState.COMPLETING_REBALANCE, GroupState.STABLE
+    chosen = one.leader, one.protocol, one.leader, one.size
+    event = events.GroupStateChanged(group, before, after, one.generation, Cause.ASSIGNED, *chosen)
+    return [(line, 0, event, why)]

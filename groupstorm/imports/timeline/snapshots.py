@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from groupstorm.imports.groups_command import DESCRIBED, LOG_ENDS
-from groupstorm.imports.provenance import Why
+from groupstorm.imports.provenance import Why, between
 from groupstorm.imports.source import Observation
-from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
+from groupstorm.imports.timeline.group import GroupRecord
+from groupstorm.imports.timeline.part import GroupPart, Handlers
 from groupstorm.imports.timeline.reasons import UNKNOWN
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
@@ -56,41 +57,39 @@ class DescribedGroup(GroupPart):
 
     def __init__(self, group: GroupRecord) -> None:
         super().__init__(group)
-        #: The last description, and its place.
+        #: The last description.
         self._last: Observation | None = None
-        self._order = 0
         #: Member id -> what it had when it was last described.
         self._had: dict[str, tuple[Any, ...]] = {}
         #: group.instance.id or member id -> what it had, as the last description has it.
         self._shares: dict[str, Sequence[str] | None] | None = None
         self._committed: dict[str, int] = {}
         self._known = False
-        #: The last observation of the ends of logs, and its place.
-        self._ends: tuple[Observation, int] | None = None
+        #: The last observation of the ends of logs.
+        self._ends: Observation | None = None
 
     def _described(self, line: Observation) -> None:
         group, fields = self._group, line.fields
-        group.descriptions += 1
+        group.summary.descriptions += 1
         if fields.get("is_timeless"):
             group.is_missing(line, "clock", None, _NO_TIME)
         members = fields["members"]
-        differs = members is not None and self._differs(line, members)
         if members is not None:
+            differs = self._differs(line, members)
             self._change_members(line, members)
             if differs:
-                self._changed_meanwhile(line, self._is_classic(line, members))
+                self._changed_meanwhile(line, members)
         self._change_state(line)
         if members is not None:
             self._assignments(line, members)
         self._commits(line)
-        self._last, self._order = line, group.order
+        self._last = line
 
     def _log_ends(self, line: Observation) -> None:
         """Between two of them the logs have grown by what lies between their ends."""
-        before, self._ends = self._ends, (line, self._group.order)
-        if before is None or before[0].time_us >= line.time_us:
+        first, self._ends = self._ends, line
+        if first is None or first.time_us >= line.time_us:
             return
-        first, order = before
         started, ended = first.fields["ends"], line.fields["ends"]
         names = [name for name in started if ended.get(name, -1) >= started[name]]
         if not names:
@@ -100,19 +99,13 @@ class DescribedGroup(GroupPart):
         event = scenario_events.RecordRatesChanged(
             self._group.name, tuple(names), tuple(started[name] for name in names), rates
         )
-        why = Why([first, line], _RATES)
-        self._group.rows.add(first.time_us, order, Source.WORLD, event, why, 2)
-
-    def _why(self, line: Observation, rule: str) -> Why:
-        """It happened between two descriptions."""
-        earliest = None if self._last is None else self._last.time_us
-        return Why([line], rule, earliest, line.time_us, inferred=True)
+        self._group.emit(first, event, Why([first, line], _RATES), Source.WORLD, 2)
 
     def _change_members(self, line: Observation, members: Sequence[Mapping[str, Any]]) -> None:
         group, known = self._group, self._group.members.members
         now = {member["member_id"]: member for member in members}
         for member_id in [member_id for member_id in known if member_id not in now]:
-            group.emit(line, group.removed(member_id, UNKNOWN), self._why(line, _WENT), step=-4)
+            group.emit(line, group.removed(member_id, UNKNOWN), between(self._last, line, _WENT), step=-4)
             self._had.pop(member_id, None)
         for member_id, member in now.items():
             group.all_ids.setdefault(member_id, False)
@@ -121,7 +114,7 @@ class DescribedGroup(GroupPart):
                 continue
             came = group.added(member_id, member["instance"], UNKNOWN)
             came = came._replace(member=group.members.name(member_id))
-            group.emit(line, came, self._why(line, _CAME), step=-3)
+            group.emit(line, came, between(self._last, line, _CAME), step=-3)
         group.members.count = len(now)
 
     def _differs(self, line: Observation, members: Sequence[Mapping[str, Any]]) -> bool:
@@ -140,7 +133,7 @@ class DescribedGroup(GroupPart):
             if is_classic or member["partitions"]
         }
         self._shares = shares
-        if before is None or not self._group.is_only_described:
+        if before is None or not self._group.summary.is_only_described:
             return False
         return before.keys() != shares.keys() or any(
             had is not None and has is not None and {*had} != {*has}
@@ -154,22 +147,14 @@ class DescribedGroup(GroupPart):
             and all(member["epoch"] is None for member in members)
         )
 
-    def _changed_meanwhile(self, line: Observation, is_classic: bool) -> None:
+    def _changed_meanwhile(self, line: Observation, members: Sequence[Mapping[str, Any]]) -> None:
         """Between the last description and this one. A classic group must have had another generation."""
-        group, last = self._group, self._last
-        assert last is not None
-        if is_classic:
-            generation: Any = group.generation  # null in the row: no description says it
-            changed = events.GroupStateChanged(
-                group.name, group.state, GroupState.PREPARING_REBALANCE, generation, UNKNOWN, None,
-                group.protocol, None, group.members.count,
-            )  # fmt: skip
-            group.emit(line, changed, self._why(line, _REBALANCED), step=-2)
-            group.rebalances_seen += 1
-            group.state = GroupState.PREPARING_REBALANCE
+        assert self._last is not None
+        if self._is_classic(line, members):
+            self._came_into(line, GroupState.PREPARING_REBALANCE, _REBALANCED)
         if self._known:
             self._known = False
-            group.is_missing(last, "ownership", None, _TIME_UNKNOWN, self._order)
+            self._group.is_missing(self._last, "ownership", None, _TIME_UNKNOWN)
 
     def _change_state(self, line: Observation) -> None:
         group, state, rule = self._group, line.fields["state"], _STATE
@@ -177,16 +162,19 @@ class DescribedGroup(GroupPart):
         if state is None and members and self._is_classic(line, members) and _names_partitions(members):
             state, rule = GroupState.STABLE, _NAMES_PARTITIONS
         self._change_epoch(line)
-        if state is None or state == group.state:
-            return
-        group.protocol = line.fields["protocol"] or group.protocol
+        if state is not None and state != group.state:
+            group.protocol = line.fields["protocol"] or group.protocol
+            self._came_into(line, state, rule)
+
+    def _came_into(self, line: Observation, state: str, rule: str) -> None:
+        group = self._group
         generation: Any = group.generation  # null in the row if no source says it
         changed = events.GroupStateChanged(
             group.name, group.state, state, generation, UNKNOWN, None, group.protocol, None,
             group.members.count,
         )  # fmt: skip
-        group.emit(line, changed, self._why(line, rule), step=-2)
-        group.rebalances_seen += state == GroupState.PREPARING_REBALANCE
+        group.emit(line, changed, between(self._last, line, rule), step=-2)
+        group.summary.rebalances_seen += state == GroupState.PREPARING_REBALANCE
         group.state = state
 
     def _change_epoch(self, line: Observation) -> None:
@@ -200,8 +188,10 @@ class DescribedGroup(GroupPart):
             return
         group.is_modern, group.generation = True, epoch
         if self._last is not None:
-            group.emit(line, events.GroupEpochBumped(group.name, epoch), self._why(line, rule), step=-2)
-            group.rebalances_seen += 1
+            group.emit(
+                line, events.GroupEpochBumped(group.name, epoch), between(self._last, line, rule), step=-2
+            )
+            group.summary.rebalances_seen += 1
 
     def _assignments(self, line: Observation, members: Sequence[Mapping[str, Any]]) -> None:
         group = self._group
@@ -217,7 +207,7 @@ class DescribedGroup(GroupPart):
             if not self._known:
                 self._known = True
                 known = imported.OwnershipKnown(group.name, group.generation)
-                group.emit(line, known, Why([line]), Source.WORLD, step=-1)
+                group.emit(line, known, source=Source.WORLD, step=-1)
                 group.owners_described = True
 
     def _not_known(self, line: Observation, sentence: str) -> None:
@@ -231,7 +221,7 @@ class DescribedGroup(GroupPart):
         if self._had.get(member_id) == has:
             return
         self._had[member_id] = has
-        name, why = group.members.name(member_id), self._why(line, _HAS)
+        name, why = group.members.name(member_id), between(self._last, line, _HAS)
         if member["epoch"] is None:
             answered = events.SyncAnswered(group.name, name, member_id, group.generation, None, has[1])
             group.emit(line, answered, why)
@@ -255,7 +245,7 @@ class DescribedGroup(GroupPart):
             event = events.OffsetsCommitted(
                 self._group.name, None, None, tuple(moved), tuple(moved.values()), None
             )
-            self._group.emit(line, event, self._why(line, _COMMITTED), step=1)
+            self._group.emit(line, event, between(self._last, line, _COMMITTED), step=1)
 
     HANDLERS: ClassVar[Handlers] = {DESCRIBED: _described, LOG_ENDS: _log_ends}
 

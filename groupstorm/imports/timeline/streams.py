@@ -9,12 +9,14 @@ from typing import ClassVar, Final
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.source import Observation
 from groupstorm.imports.timeline.ends import Deaths
-from groupstorm.imports.timeline.group import GroupPart, GroupRecord, Handlers
+from groupstorm.imports.timeline.group import NULL, GroupRecord
+from groupstorm.imports.timeline.part import GroupPart, Handlers
 from groupstorm.imports.timeline.reasons import UNKNOWN
 from groupstorm.trace.events import streams as events
 from groupstorm.trace.events.imported import RequestRefused
 from groupstorm.trace.events.member import MemberFailed
 from groupstorm.trace.events.scenario import TasksCreated
+from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
 
 #: Stands between an instance and the number of its thread.
@@ -30,8 +32,8 @@ _SAME_US: Final = 10_000_000
 _CONSUMER: Final = re.compile(r"-consumer$")
 _CAUSE_RULE: Final = "cause: of the last follow-up that the thread has scheduled"
 _THREAD: Final = re.compile(r"-StreamThread-\d+$")
-#: What a log says of the state with which a task begins -> the cause in a trace.
-_STATES: Final[Mapping[str, str]] = {"task-from-nothing": "nothing", "task-from-checkpoint": "checkpoint"}
+#: Behind it a kind of line says with which state a task begins.
+_FROM: Final = "task-from-"
 _ALL_TASKS: Final = "tasks: those that the threads' logs name, and every thread has one"
 
 
@@ -45,8 +47,8 @@ class StreamsThreads(GroupPart):
         #: Thread -> the tasks that it runs, and its last line.
         self._running: dict[str, dict[str, None]] = {}
         self._last: dict[str, Observation] = {}
-        #: Threads that were removed from the group while they ran tasks: the line, its place and the cause.
-        self._removed: dict[str, tuple[Observation, int, str]] = {}
+        #: Threads that were removed from the group while they ran tasks: the line and the cause.
+        self._removed: dict[str, tuple[Observation, str]] = {}
         self._deaths: dict[str, Deaths] = {}
         self._tasks: dict[str, None] = {}
         #: Kind of a line and thread -> when it came last.
@@ -60,14 +62,13 @@ class StreamsThreads(GroupPart):
         cause = "probing" if why is None else _CAUSES.get(why, UNKNOWN)
         self._causes[thread] = cause
         wait_us = None if why is None else 0
-        event = events.FollowUpScheduled(self._group.name, thread, wait_us, cause)
-        self._group.emit(line, event, Why([line]), Source.MEMBER)
+        self._emit(line, events.FollowUpScheduled(self._group.name, thread, wait_us, cause))
 
     def _due(self, line: Observation) -> None:
         thread = thread_of(line)
         cause = self._causes.pop(thread, UNKNOWN)
         event = events.FollowUpDue(self._group.name, thread, cause)
-        self._group.emit(line, event, Why([line], _CAUSE_RULE if cause != UNKNOWN else ""), Source.MEMBER)
+        self._emit(line, event, _CAUSE_RULE if cause != UNKNOWN else "")
 
     def _died(self, line: Observation) -> None:
         """The exception is in the line, or in the next one. A line says that all threads of an instance have
@@ -78,13 +79,16 @@ class StreamsThreads(GroupPart):
             return
         found = _EXCEPTION.search(line.fields.get("said", ""))
         event = MemberFailed(self._group.name, thread, thread, "an exception" if found is None else found[0])
-        self._group.emit(line, event, Why([line]), Source.MEMBER)
+        self._emit(line, event)
 
     def _fenced(self, line: Observation) -> None:
         if not self._is_said(line):
             thread = thread_of(line)
             event = RequestRefused(self._group.name, thread, None, None, UNKNOWN, "TaskMigratedException")
-            self._group.emit(line, event, Why([line]), Source.MEMBER)
+            self._emit(line, event)
+
+    def _emit(self, line: Observation, event: TracedEvent, rule: str = "") -> None:
+        self._group.emit(line, event, Why([line], rule), Source.MEMBER)
 
     def _is_said(self, line: Observation) -> bool:
         """Whether a line has just said it of the thread."""
@@ -99,20 +103,18 @@ class StreamsThreads(GroupPart):
         thread, task = self._see(line), line.fields["task"]
         if (thread, task) not in self._begun:
             self._begun.add((thread, task))
-            cause = _STATES[line.kind]
+            cause = line.kind.removeprefix(_FROM)
             event = events.TaskRestoring(
                 self._group.name, thread, instance_of(thread), task, None, None, cause
             )
-            self._group.emit(line, event, Why([line]), Source.MEMBER)
+            self._emit(line, event)
 
     def _runs(self, line: Observation) -> None:
         thread, task = self._see(line), line.fields["task"]
         self._begun.discard((thread, task))
         self._tasks[task] = None
         self._running.setdefault(thread, {})[task] = None
-        event = events.TaskRunning(self._group.name, thread, instance_of(thread), task, -1)
-        known = event._replace(duration_us=None)  # type: ignore[arg-type]  # a null in the row
-        self._group.emit(line, known, Why([line]), Source.MEMBER)
+        self._emit(line, events.TaskRunning(self._group.name, thread, instance_of(thread), task, NULL))
 
     def _stops(self, line: Observation) -> None:
         """A thread that says so has not died, whatever the coordinator thought of it."""
@@ -121,11 +123,10 @@ class StreamsThreads(GroupPart):
         self._last[thread] = line
         if self._running.get(thread, {}).pop(task, 0) is None:
             event = events.TaskSuspended(self._group.name, thread, instance_of(thread), task, UNKNOWN)
-            self._group.emit(line, event, Why([line]), Source.MEMBER)
+            self._emit(line, event)
 
     def _instance_ended(self, line: Observation) -> None:
-        event = events.InstanceGone(self._group.name, thread_of(line), "closed")
-        self._group.emit(line, event, Why([line]), Source.MEMBER)
+        self._emit(line, events.InstanceGone(self._group.name, thread_of(line), "closed"))
 
     def _see(self, line: Observation) -> str:
         """The thread of a line about a task that begins: the process is another one if the last one died."""
@@ -137,7 +138,7 @@ class StreamsThreads(GroupPart):
     def _thread_removed(self, member_id: str, line: Observation, cause: str) -> None:
         thread = _CONSUMER.sub("", self._group.members.name(member_id))
         if self._running.get(thread):
-            self._removed[thread] = line, self._group.order, cause
+            self._removed[thread] = line, cause
 
     def _settle(self, thread: str) -> None:
         """A thread that was removed, and did not say that it stopped its tasks, died with its instance."""
@@ -161,14 +162,15 @@ class StreamsThreads(GroupPart):
         if self._tasks and group.view == "members" and group.last is not None:
             event = TasksCreated(group.name, tuple(sorted(self._tasks)))
             why = Why([group.last], _ALL_TASKS, inferred=True)
-            group.rows.add(group.first_us or 0, group.first_order, Source.WORLD, event, why, -5)
+            group.rows.add(group.first, Source.WORLD, event, why, -5)
 
     HANDLERS: ClassVar[Handlers] = {
         "follow-up-scheduled": _scheduled,
         "follow-up-due": _due,
         "thread-died": _died,
         "thread-fenced": _fenced,
-        **dict.fromkeys(_STATES, _begins),
+        f"{_FROM}nothing": _begins,
+        f"{_FROM}checkpoint": _begins,
         "task-runs": _runs,
         "task-stops": _stops,
         "instance-ended": _instance_ended,

@@ -25,7 +25,7 @@ _STILL_THERE, _AWAY = f"{_GONE} are still there", f"{_GONE} have gone"
 class _Topic:
     """``owners``, ``had_us``: the members that had some of it in the last assignment with it, and when.
 
-    ``lack``: the first complete assignment without it, and its place. ``is_sure``: it is no first half of a
+    ``lack``: the first complete assignment without it. ``is_sure``: it is no first half of a
     handover, in which a cooperative member gives up what its successor gets later.
     """
 
@@ -34,11 +34,11 @@ class _Topic:
     owners: set[str] = field(default_factory=set)
     had_us: int = 0
     taken_us: int = 0
-    lack: tuple[Observation, int] | None = None
+    lack: Observation | None = None
     is_sure: bool = False
     has_owner_there: bool = False
     #: The first line by which a member gave it up since a member has taken it.
-    given_up: tuple[Observation, int] | None = None
+    given_up: Observation | None = None
 
 
 def _topic_of(partition: str) -> str:
@@ -55,13 +55,13 @@ class LostTopics:
         for topic in self._of(partitions):
             topic.given_up, topic.taken_us = None, line.time_us
 
-    def given_up(self, partitions: Iterable[str], line: Observation, order: int) -> None:
+    def given_up(self, partitions: Iterable[str], line: Observation) -> None:
         for topic in self._of(partitions):
-            if topic.given_up is None or topic.given_up[0].time_us <= topic.had_us:
-                topic.given_up = line, order
+            if topic.given_up is None or topic.given_up.time_us <= topic.had_us:
+                topic.given_up = line
 
     def assigned(
-        self, plan: Mapping[str, Sequence[str]], protocol: str | None, line: Observation, order: int
+        self, plan: Mapping[str, Sequence[str]], protocol: str | None, line: Observation
     ) -> list[str]:
         """Return the partitions that are new: earlier assignments had none of them, if there was any.
 
@@ -83,7 +83,7 @@ class LostTopics:
             elif topic.lack is not None:
                 topic.is_sure = True
             else:
-                topic.lack, topic.is_sure = (line, order), not is_cooperative(protocol)
+                topic.lack, topic.is_sure = line, not is_cooperative(protocol)
                 topic.has_owner_there = bool(owners) and not topic.owners.isdisjoint(plan)
         return new
 
@@ -91,25 +91,24 @@ class LostTopics:
         """No more lines come: the sentence on topics of which nobody knows whether they need an owner."""
         unknown = ""
         for name, topic in self._topics.items():
-            if topic.lack is None or topic.taken_us > topic.lack[0].time_us:
+            if topic.lack is None or topic.taken_us > topic.lack.time_us:
                 continue
-            at, known_us = topic.lack, topic.lack[0].time_us
-            if topic.given_up is not None and topic.had_us < topic.given_up[0].time_us < known_us:
+            at, known_us = topic.lack, topic.lack.time_us
+            if topic.given_up is not None and topic.had_us < topic.given_up.time_us < known_us:
                 at = topic.given_up
             elif not topic.is_sure:
                 continue
             event = PartitionsDeleted(group, (name,), tuple(topic.partitions))
             rule = _STILL_THERE if topic.has_owner_there else _AWAY
-            why = Why([at[0], topic.lack[0]], rule, None, known_us, inferred=True)
-            rows.add(at[0].time_us, at[1], Source.WORLD, event, why, -4)
+            why = Why([at, topic.lack], rule, None, known_us, inferred=True)
+            rows.add(at, Source.WORLD, event, why, -4)
             if not topic.has_owner_there:
                 unknown = unknown or (
                     f"whether {name} still needs an owner (no assignment has it any more, and members that "
                     "had it have gone), so its time without an owner counts until then"
                 )
-                why = Why([topic.lack[0]], missing=True)
                 missing = EvidenceMissing(group, TOPICS, None, unknown)
-                rows.add(at[0].time_us, at[1], Source.WORLD, missing, why, -4)
+                rows.add(at, Source.WORLD, missing, Why([topic.lack], missing=True), -4)
         return unknown
 
     def _of(self, partitions: Iterable[str]) -> Iterable[_Topic]:
