@@ -59,7 +59,10 @@ LEADING = (
     "records_out_of_order",
 )
 #: Figures that count by name.
-COUNTS = ("requests", "errors", "commits_rejected", "delivery_counts", "redeliveries_by_cause")
+COUNTS = (
+    *("requests", "errors", "commits_rejected", "consumers_failed", "delivery_counts"),
+    "redeliveries_by_cause",
+)
 #: Figures that are no cells of a table.
 NOT_IN_TABLES = frozenset({"answer", "invariants", *COUNTS})
 

@@ -54,6 +54,14 @@ def test_all_figures_of_many_runs_stand_in_blocks() -> None:
     assert not any(line.startswith("settled_after_ms") for line in printed({"a": [one]}))
 
 
+def test_all_figures_that_count_by_name_have_a_row_for_each_name() -> None:
+    by_name = [field.name for field in dataclasses.fields(Figures) if "Mapping[str, int]" in str(field.type)]
+    counted: dict[str, Any] = dict.fromkeys(by_name, {"SOME_NAME": 3})
+    lines = printed({"a": [figures(1, **counted)]}, everything=True)
+    shown = [line.partition(":")[0] for line in lines if ": SOME_NAME" in line and line.endswith(" 3")]
+    assert sorted(shown) == sorted(by_name)
+
+
 def test_the_range_stands_below_the_median_if_seeds_differ() -> None:
     lines = printed({"a": [figures(1), figures(5), figures(2)], "b": [figures(80)] * 3})
     place = lines.index("generations                    2     80")
