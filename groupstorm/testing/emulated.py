@@ -156,6 +156,10 @@ class EmulatedBroker(BrokerUnderTest):
         """When the clock of `events` began, on that of `time.monotonic_ns`, in microseconds."""
         return self._embedded.server.started_us
 
+    def is_transactional(self, group: str) -> bool:
+        """Whether offsets of the group were sent in transactions, committed or not."""
+        return self._embedded.call(lambda: group in self._control.transactional)
+
     def _on_faults(self, act: Callable[[FaultControl], _T]) -> _T:
         return self._embedded.call(lambda: act(self._control))
 

@@ -350,11 +350,7 @@ class _RealGroup(GroupUnderTest):
         return self._thread.begin(self._until_caught_up(topics))
 
     async def _until_caught_up(self, topics: Sequence[str]) -> None:
-        while True:
-            progress = await self._look_at_progress(topics or None)
-            wanted = topics or progress.topics
-            if wanted and not progress.behind(wanted):
-                return
+        while not (await self._look_at_progress(topics or None)).is_at_end(topics):
             await asyncio.sleep(POLL_S)
 
     async def _look(self) -> GroupView:
