@@ -101,8 +101,8 @@ Entry = Input | Processing | Commit | Assigned | Started | Incident
 class History:
     """All entries of a run. ``start_us``: times are printed from there on.
 
-    ``knows_owners``: every assignment of the group is among the entries, to the instances by their names.
-    ``is_shared``: it is a share group; ``finished``: the partitions of which it is done with all records.
+    ``followed``: the instances of which every assignment is among the entries. ``is_shared``: it is a share
+    group; ``finished``: the partitions of which it is done with all records.
     """
 
     start_us: int
@@ -112,7 +112,7 @@ class History:
     assigned: list[Assigned] = field(default_factory=list)
     started: list[Started] = field(default_factory=list)
     incidents: list[Incident] = field(default_factory=list)
-    knows_owners: bool = False
+    followed: frozenset[str] = frozenset()
     is_shared: bool = False
     finished: frozenset[str] = frozenset()
 
@@ -202,7 +202,7 @@ class Stints:
 
     def __init__(self, history: History, committed: Mapping[str, CommittedOffsets]) -> None:
         self._committed = committed
-        self._knows_owners = history.knows_owners
+        self._followed = history.followed
         self._fresh: dict[tuple[str, str], list[Moment]] = defaultdict(list)
         for got in history.assigned:
             self._fresh[got.partition, got.by].append(got.at)
@@ -245,13 +245,13 @@ class Stints:
     def _is_fresh(self, stint: Stint, one: Processing, interrupted: bool) -> bool:
         """Whether the instance may have got the partition, or started, since its last record.
 
-        If nobody tells the owners, an instance that comes after another one may have got the partition if it
-        begins at an offset that may have been the committed one.
+        If nobody tells its assignments, an instance that comes after another one may have got the partition
+        if it begins at an offset that may have been the committed one.
         """
         since = stint.processings[-1].begun
         if any(self._happened(since, one.begun, key) for key in ((stint.partition, one.by), ("", one.by))):
             return True
-        if self._knows_owners or not interrupted:
+        if stint.by in self._followed or not interrupted:
             return False
         within = Moment(since.earliest_us, one.begun.latest_us)
         return one.offset in self._committed[stint.partition].possible_at(within)
