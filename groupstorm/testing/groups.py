@@ -168,8 +168,8 @@ class GroupCondition(NamedTuple):
         )
 
     def __str__(self) -> str:
-        members = [] if self.members is None else [f"{self.members} members"]
-        partitions = [] if self.partitions is None else [f"{self.partitions} partitions assigned"]
+        members = [] if self.members is None else [counted(self.members, "member")]
+        partitions = [] if self.partitions is None else [f"{counted(self.partitions, 'partition')} assigned"]
         more = " and ".join(members + partitions)
         return f"{self.state} with {more}" if more else self.state
 

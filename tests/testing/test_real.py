@@ -38,7 +38,7 @@ def test_nothing_is_made_without_consent(cluster: EmulatedBroker) -> None:
 async def test_async_form(cluster: EmulatedBroker) -> None:
     async with at(cluster, {"orders": 2}) as broker:
         assert set(topics_of(cluster)) == {"theirs", broker.topic("orders")}
-        with pytest.raises(AssertionError, match="was not Stable with 1 members within 0 s"):
+        with pytest.raises(AssertionError, match="was not Stable with 1 member within 0 s"):
             await broker.group("g").stable(members=1, timeout_s=0)
     assert set(topics_of(cluster)) == {"theirs"}
 

@@ -132,7 +132,7 @@ class Kind(StrEnum):
 #: What each kind of finding says of the records that it counts: one, and several.
 MEANINGS: Final = {
     Kind.LOST: "the group has committed beyond it, and nobody has processed it",
-    Kind.UNPROCESSED: "nobody has processed it, and the group has not committed beyond it",
+    Kind.UNPROCESSED: "nobody has processed it, and the committed offset is not beyond it",
     Kind.COMMITTED_FIRST: "the group had committed beyond it before it was processed",
     Kind.TWICE: "it was processed again",
     Kind.TWO_AT_ONCE: "an instance went on with the partition while another one had it",
@@ -276,6 +276,11 @@ class CommittedOffsets:
         self._earliest = [one.at.earliest_us for one in self._commits]
         #: Behind each commit: the latest time that it or an earlier one may have.
         self._latest = list(accumulate((one.at.latest_us for one in self._commits), max))
+
+    @property
+    def last(self) -> Commit:
+        """The last commit of a partition that has some."""
+        return self._commits[-1]
 
     def first_beyond(self, offset: int) -> Commit | None:
         """The first commit that says that the record at ``offset`` is done."""

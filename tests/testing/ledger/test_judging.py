@@ -66,6 +66,7 @@ def test_a_record_that_nobody_has_processed() -> None:
     assert kinds(judged(1)) == [(Kind.UNPROCESSED, 0, None)]
     assert kinds(judged(1, commit(3, 0))) == [(Kind.UNPROCESSED, 0, None)]
     assert kinds(judged(1, commit(3, 1))) == [(Kind.LOST, 0, None)]
+    assert kinds(judged(1, commit(3, 1), commit(4, 0))) == [(Kind.UNPROCESSED, 0, None)]
 
 
 def test_a_record_that_was_broken_off_is_not_processed() -> None:
