@@ -231,7 +231,11 @@ def test_a_broker_that_does_not_run_is_not_acted_on(tmp_path: Path) -> None:
     broker = groupstorm.broker()
     with pytest.raises(InputError, match=r"^the emulator: use it inside `with` or `async with`"):
         broker.move_coordinator(GROUP)
+    with pytest.raises(InputError, match=r"^the emulator: use it inside `with` or `async with`"):
+        _ = broker.bootstrap_servers
     with broker:
+        pass
+    with pytest.raises(InputError, match=r"^the emulator: a broker runs once: make another one"), broker:
         pass
     with pytest.raises(InputError, match=r"^the emulator: use it inside `with` or `async with`"):
         broker.drop_connections()
