@@ -31,7 +31,7 @@ _SHOWN_AS_ONE_US = 2_000
 _ALLOWED: Final = {
     Allowed.YES: "again as at-least-once allows",
     Allowed.UNKNOWN: "again, too close to a commit to tell whether at-least-once allows it",
-    Allowed.UNNOTICED: "times by an instance that could not know yet that its partition had gone",
+    Allowed.UNNOTICED: "by an instance that could not know yet that its partition had gone",
 }
 #: So many offsets are listed by number.
 _LISTED = 10
