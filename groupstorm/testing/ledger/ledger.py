@@ -283,7 +283,8 @@ def place_of(record: Any) -> tuple[str, int | None]:
     aiokafka and kafka-python have attributes, confluent-kafka's messages have methods and its partitions
     attributes. Raises InputError.
     """
-    topic, partition, offset = (_value(record, name) for name in ("topic", "partition", "offset"))
+    topic = _value(record, "topic")  # a text has a method `partition`, too
+    partition, offset = (None if topic is None else _value(record, name) for name in ("partition", "offset"))
     if not isinstance(topic, str) or not isinstance(partition, int):
         raise InputError(f"record: {record!r}: expected the number of a record, or a record of a consumer")
     return f"{topic}-{partition}", offset if isinstance(offset, int) else None

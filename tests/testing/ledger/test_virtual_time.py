@@ -14,6 +14,8 @@ pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
 from aiokafka import AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
+import groupstorm
+from groupstorm.problems import InputError
 from groupstorm.simulation import ScheduleFailed, World, simulate
 from groupstorm.simulation.instances import Instance
 from groupstorm.testing.ledger import Allowed, Kind, Ledger, LedgerFailed, Report
@@ -266,3 +268,12 @@ def test_a_schedule_finds_what_committing_first_loses() -> None:
     with pytest.raises(ScheduleFailed, match="lost: 1 record") as failed:
         simulate(test, schedules=20, topics={"orders": 2}, settings=SETTINGS, within_s=40)
     assert len(failed.value.schedule.happenings) == 1
+
+
+@pytest.mark.parametrize("value", ["7", b"7", None])
+def test_a_value_is_no_record(value: object) -> None:
+    with groupstorm.broker({"orders": 1}) as broker, Ledger(broker, "billing") as ledger:
+        with pytest.raises(
+            InputError, match="^record: .*: expected the number of a record, or a record of a"
+        ):
+            ledger.processed(value)
