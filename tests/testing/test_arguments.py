@@ -58,6 +58,10 @@ def test_topics_are_a_mapping_or_a_list(topics: Any, expected: dict[str, int]) -
             {"settings": {"num.partition": 1}},
             "option num.partition: not known here; did you mean num.partitions",
         ),
+        (
+            {"settings": {"log.dirs": "/data"}},
+            "option log.dirs: a setting of Kafka's that would do nothing here; leave it out",
+        ),
         ({"port": -1}, "port: -1: expected a number from 0 to 65535"),
         ({"port": "9092"}, "port: '9092': expected a number from 0 to 65535"),
         ({"control": 70_000}, "control: 70000: expected a number from 0"),
