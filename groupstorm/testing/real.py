@@ -192,7 +192,9 @@ class RealBroker(BrokerUnderTest):
             self._running = running._replace(prefix=new_prefix())
         self.name, self._prefix = self._running.name, self._running.prefix
         there, security = self._running.bootstrap, self._running.security
-        self._cluster = ClusterClient(there, _CLIENT_ID, _REQUEST_TIMEOUT_MS, security)
+        self._cluster = ClusterClient(
+            there, _CLIENT_ID, _REQUEST_TIMEOUT_MS, security, may_create_topics=False
+        )
         self._open.callback(self._cluster.close)
         if self._wants_faults:
             await self._start_proxy(self._running)

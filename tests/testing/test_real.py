@@ -43,6 +43,16 @@ async def test_async_form(cluster: EmulatedBroker) -> None:
     assert set(topics_of(cluster)) == {"theirs"}
 
 
+def test_a_question_about_a_topic_makes_none(cluster: EmulatedBroker) -> None:
+    """Brokers create topics on demand, if the one who asks lets them."""
+    with at(cluster, {"orders": 1}) as broker:
+        with pytest.raises(InputError, match="has no such topic"):
+            broker.records("order")
+        with pytest.raises(AssertionError, match="there is no such topic"):
+            broker.group("g").wait_caught_up("order", timeout_s=0)
+        assert set(topics_of(cluster)) == {"theirs", broker.topic("orders")}
+
+
 def test_a_topic_that_is_refused_leaves_nothing_behind(cluster: EmulatedBroker) -> None:
     broker = at(cluster, {"orders": 1, "no/topic": 1})
     with pytest.raises(InputError, match=r"no/topic: the cluster says INVALID_TOPIC_EXCEPTION"):
