@@ -270,6 +270,18 @@ def test_a_schedule_finds_what_committing_first_loses() -> None:
     assert len(failed.value.schedule.happenings) == 1
 
 
+def test_a_group_that_commits_nothing_is_told() -> None:
+    """Every double of such a group is allowed: perhaps the application has another group.id."""
+    with groupstorm.broker({"orders": 1}) as broker, Ledger(broker, "biling") as ledger:
+        ledger.produce("orders", 2)
+        for number in (0, 1, 1):
+            ledger.processed(number)
+        assert ledger.check().lines() == [
+            "2 of 2 records processed, 1 again as at-least-once allows; nothing was lost;"
+            " the group committed nothing"
+        ]
+
+
 @pytest.mark.parametrize("value", ["7", b"7", None])
 def test_a_value_is_no_record(value: object) -> None:
     expected = r"^record: .*: expected the number of a record, or a record of a consumer"
