@@ -74,7 +74,7 @@ class CustomAssignor:
         """The plug-in's answer. Raises `AssignmentRefused` if it is invalid, or if the plug-in throws."""
         assign = cast(Assign, getattr(self.plug_in, "assign", self.plug_in))
         try:
-            answer = assign(topics, subscriptions)
+            answer = assign(dict(topics), dict(subscriptions))  # they are the plug-in's, to take members from
         except PROGRAMMING_ERRORS as thrown:
             frame = extract_tb(thrown.__traceback__)[-1]
             what = f"{self.name}: {thrown} ({Path(frame.filename).name}, line {frame.lineno})"

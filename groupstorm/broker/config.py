@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, get_args, get_type_hints
 
 from groupstorm.broker.authorization import read_super_users
+from groupstorm.broker.kafka_configs import kafka_configs
 from groupstorm.coordinator.config import OPTIONS as COORDINATOR_OPTIONS
 from groupstorm.coordinator.config import CoordinatorConfig
 from groupstorm.problems import InputError, did_you_mean
@@ -267,4 +268,6 @@ def _reason(name: str) -> str:
     if name in COORDINATOR_OPTIONS:
         why = next(why for beginning, why in REFUSED.items() if name.startswith(beginning))
         return f"a setting of Kafka's that would do nothing here: {why}; leave it out"
+    if name in kafka_configs("broker"):
+        return "a setting of Kafka's that would do nothing here; leave it out"
     return f"not known here{did_you_mean(name, SETTINGS)}; accepted are {', '.join(SETTINGS)}"

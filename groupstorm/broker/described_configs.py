@@ -6,14 +6,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
-from functools import cache
-from importlib.resources import files
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from groupstorm.broker.config import INT32_MAX, INT64_MAX, OPTIONS, BrokerConfig, shown
+from groupstorm.broker.kafka_configs import KafkaConfig, kafka_configs
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS
 from groupstorm.coordinator.config import FIELDS, CoordinatorConfig
 from groupstorm.coordinator.config_options import (
@@ -26,41 +24,6 @@ from groupstorm.coordinator.config_options import (
     long,
 )
 from groupstorm.coordinator.modern.config import ModernConfig
-
-_DOCUMENTATION: Final = "https://kafka.apache.org/44/documentation.html"
-
-
-class KafkaConfig(NamedTuple):
-    """``changes``: whether it can change while the broker runs. ``synonym``: the broker's setting that is its
-    default, if it has one."""
-
-    kind: ConfigType
-    default: str | None
-    changes: bool
-    is_sensitive: bool
-    synonym: str | None
-    #: The place in Kafka's documentation; its sentences are Kafka's own.
-    documentation: str
-
-
-@cache
-def kafka_configs(of: str) -> Mapping[str, KafkaConfig]:
-    """The configurations of a ``broker``, a ``topic`` or a ``group``, by name."""
-    lines = (files("groupstorm.broker") / "kafka_configs.jsonl").read_text("utf-8").splitlines()
-    rows = (json.loads(line) for line in lines)
-    return {
-        row["name"]: KafkaConfig(
-            ConfigType(row["type"]),
-            row.get("default"),
-            row.get("changes", False),
-            row.get("sensitive", False),
-            row.get("synonym"),
-            f"{_DOCUMENTATION}#{of}configs_{row['name']}",
-        )
-        for row in rows
-        if row["of"] == of
-    }
-
 
 #: The name of all brokers.
 ALL_BROKERS = ""

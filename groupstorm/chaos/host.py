@@ -20,6 +20,8 @@ from groupstorm.storms.world.member_settings import consumer_config
 from groupstorm.testing.broker import BrokerUnderTest, EmulatorOnly
 from groupstorm.testing.faults import ArmedFault
 from groupstorm.testing.ledger import Ledger
+from groupstorm.testing.ledger.history import Moment
+from groupstorm.testing.ledger.sources import now_us
 from groupstorm.testing.records import Produced
 from groupstorm.trace.events.scenario import StepTaken
 from groupstorm.trace.rows import TracedEvent
@@ -35,6 +37,7 @@ class ServiceInstance:
         self.instance_id = instance_id
         self.alive = False
         self.started = False
+        self.started_us = 0
         #: A step or the end of the run has ended it: its exit is no surprise.
         self.is_stopping = False
         self.on_exit: Callable[[], None] | None = None
@@ -58,6 +61,7 @@ class ServiceInstance:
 
     def start(self) -> None:
         self.alive = self.started = True
+        self.started_us = now_us()
         self._host.instance_started(self)
         self._host.spawn(self.process.start())
 
@@ -180,7 +184,7 @@ class ChaosHost:
             service.command.words(values),
             service.command.environment(values),
             service.logs / f"{name}.log",
-            (lambda line: self._line(name, line)) if service.reads_lines else None,
+            (lambda line: self._line(instance, line)) if service.reads_lines else None,
             instance.gone,
             self.spawn,
         )
@@ -205,12 +209,16 @@ class ChaosHost:
             self.exits.append(f"{sentence} ({instance.process.log})")
             self._ledger.incident(f"{instance.name} has ended {how}", instance.name)
 
-    def _line(self, name: str, line: bytes) -> None:
+    def _line(self, instance: ServiceInstance, line: bytes) -> None:
+        """A line without a time may have waited in the process, or in the pipe, for as long as it runs."""
         found = read_line(line)
         if found is None:
             return
-        at = None if found.at_ms is None else self._ledger.at_wall_ms(found.at_ms)
-        self._ledger.processed(found.record, by=name, at=at)
+        if found.at_ms is None:
+            at = Moment(instance.started_us, now_us())
+        else:
+            at = self._ledger.at_wall_ms(found.at_ms)
+        self._ledger.processed(found.record, by=instance.name, at=at)
 
 
 def steps_of(host: ChaosHost) -> StepRunner:

@@ -150,7 +150,10 @@ def _arithmetic(run: Run, growth: float) -> Iterable[str]:
         if load.arriving < (load.together or 0):
             return  # there are members enough
     elif growth >= _ALL * load.arriving and (is_enough or not run.figures.records_processed):
-        yield f"  nobody processes any of the {rate(load.arriving)} records a second that arrive"
+        why = "" if run.assignor_failure is None else ": an assignor failed, and its leaders with it"
+        yield from _indented(
+            f"nobody processes any of the {rate(load.arriving)} records a second that arrive{why}"
+        )
         return
     if is_enough:
         yield from _indented(

@@ -424,6 +424,10 @@ class GroupCoordinator:
             for topic, partition, stored in self._shard.offsets.of_group(group)
         }
 
+    def has_pending_offsets(self, group: str) -> bool:
+        """Whether an open transaction has sent offsets of the group."""
+        return bool(self._shard.pending_offsets.of_group(group))
+
     def __repr__(self) -> str:
         due = self.next_deadline()
         groups = " ".join(repr(group) for _, group in self._shard.groups.items())

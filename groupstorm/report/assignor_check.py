@@ -13,7 +13,12 @@ from groupstorm.assignors.check.rendering import render_finding
 from groupstorm.assignors.contract import Assignor
 from groupstorm.visible import visible
 
-_STYLES = {Verdict.HELD: "green", Verdict.BROKEN: "bold red", Verdict.NOT_PROMISED: "dim"}
+_STYLES = {
+    Verdict.HELD: "green",
+    Verdict.BROKEN: "bold red",
+    Verdict.NOT_PROMISED: "dim",
+    Verdict.NEVER_ASKED: "dim",
+}
 
 
 def findings_table(report: Report) -> Table:
@@ -33,7 +38,7 @@ def findings_table(report: Report) -> Table:
 
 def _how_often(finding: Finding) -> str:
     if not finding.asked:
-        return "never asked"
+        return "no answer to look at"
     if not finding.failed:
         return f"held in all {finding.asked:,}"
     return f"broken in {finding.failed:,} of {finding.asked:,}"

@@ -80,7 +80,9 @@ class EmulatedBroker(BrokerUnderTest):
         return LoopThread("embedded-broker")
 
     def start(self) -> None:
-        """Raises InputError if the port cannot be listened on."""
+        """Raises InputError if the port cannot be listened on, and for a broker that has run before."""
+        if self._embedded.server.endpoints:
+            raise InputError(f"{self.name}: a broker runs once: make another one")
         try:
             self._embedded.__enter__()
         except OSError as problem:
@@ -106,6 +108,8 @@ class EmulatedBroker(BrokerUnderTest):
 
     @property
     def bootstrap_servers(self) -> str:
+        if not self._embedded.server.endpoints:
+            self._check_running()
         return ",".join(map(str, self._embedded.server.endpoints))
 
     @property
@@ -155,6 +159,10 @@ class EmulatedBroker(BrokerUnderTest):
     def started_us(self) -> int:
         """When the clock of `events` began, on that of `time.monotonic_ns`, in microseconds."""
         return self._embedded.server.started_us
+
+    def is_transactional(self, group: str) -> bool:
+        """Whether offsets of the group were sent in transactions, committed or not."""
+        return self._embedded.call(lambda: group in self._control.transactional)
 
     def _on_faults(self, act: Callable[[FaultControl], _T]) -> _T:
         return self._embedded.call(lambda: act(self._control))

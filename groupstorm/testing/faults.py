@@ -205,7 +205,11 @@ def _near(name: str, known: list[str]) -> str:
 
 
 def _group_id(message: Any) -> tuple[str, ...]:
-    return (message.group_id,)
+    return () if message.group_id is None else (message.group_id,)
+
+
+def _group_ids(message: Any) -> tuple[str, ...]:
+    return tuple(message.group_ids)
 
 
 def _fetched(message: Any) -> tuple[str, ...]:
@@ -222,13 +226,20 @@ def _found(message: Any) -> tuple[str, ...]:
     return (message.key,) if keys is None else tuple(keys)
 
 
+#: The APIs whose requests name one group.
+_NAME_ONE = (
+    *("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup", "OffsetCommit", "OffsetDelete"),
+    *("TxnOffsetCommit", "AddOffsetsToTxn", "ConsumerGroupHeartbeat"),
+    *("ShareGroupHeartbeat", "ShareFetch", "ShareAcknowledge", "AlterShareGroupOffsets"),
+    *("DeleteShareGroupOffsets", "StreamsGroupHeartbeat", "StreamsGroupTopologyDescriptionUpdate"),
+)
+
 #: By API: the groups that a request (kio's dataclass) names.
 GROUPS_OF: Mapping[str, Callable[[Any], tuple[str, ...]]] = MappingProxyType(
     {
-        **dict.fromkeys(("JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"), _group_id),
-        "ConsumerGroupHeartbeat": _group_id,
-        "ConsumerGroupDescribe": lambda message: tuple(message.group_ids),
-        **dict.fromkeys(("OffsetCommit", "OffsetDelete", "TxnOffsetCommit", "AddOffsetsToTxn"), _group_id),
+        **dict.fromkeys(_NAME_ONE, _group_id),
+        **dict.fromkeys(("ConsumerGroupDescribe", "ShareGroupDescribe", "StreamsGroupDescribe"), _group_ids),
+        "DescribeShareGroupOffsets": lambda message: tuple(group.group_id for group in message.groups),
         "OffsetFetch": _fetched,
         "FindCoordinator": _found,
         "DescribeGroups": lambda message: tuple(message.groups),

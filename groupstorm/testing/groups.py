@@ -14,6 +14,7 @@ from groupstorm.problems import InputError
 from groupstorm.testing.arguments import Setting, number, one_of, optional_number, text
 from groupstorm.testing.waiting import DEFAULT_TIMEOUT_S, WaitFuture, until, wait
 from groupstorm.trace.events.group_states import GroupState
+from groupstorm.wording import counted
 
 
 class LogEnds(NamedTuple):
@@ -49,13 +50,23 @@ class Progress(NamedTuple):
 
     def behind(self, topics: Collection[str]) -> dict[str, int]:
         """The partitions of these topics whose end is not committed, and how many records each has left.
-        A partition without committed offset counts from its beginning."""
+        Records before the beginning of the log were deleted."""
         left = {
-            one: ends.end - self.committed.get(one, ends.start)
+            one: ends.end - max(self.committed.get(one, ends.start), ends.start)
             for one, ends in self.ends.items()
             if one.rpartition("-")[0] in topics
         }
         return {one: left[one] for one in sorted(left, key=TopicPartition.parse) if left[one] > 0}
+
+    def missing(self, topics: Iterable[str]) -> list[str]:
+        """Those of these topics that do not exist."""
+        there = topics_of(self.ends)
+        return [one for one in topics if one not in there]
+
+    def is_at_end(self, topics: Collection[str]) -> bool:
+        """Whether the group has committed the ends of these topics, which exist; none: of `topics`."""
+        wanted = topics or self.topics
+        return bool(wanted) and not self.missing(topics) and not self.behind(wanted)
 
 
 def topics_of(partitions: Iterable[str]) -> tuple[str, ...]:
@@ -157,8 +168,8 @@ class GroupCondition(NamedTuple):
         )
 
     def __str__(self) -> str:
-        members = [] if self.members is None else [f"{self.members} members"]
-        partitions = [] if self.partitions is None else [f"{self.partitions} partitions assigned"]
+        members = [] if self.members is None else [counted(self.members, "member")]
+        partitions = [] if self.partitions is None else [f"{counted(self.partitions, 'partition')} assigned"]
         more = " and ".join(members + partitions)
         return f"{self.state} with {more}" if more else self.state
 
@@ -343,8 +354,11 @@ class GroupUnderTest(ABC):
         progress = self._progress(topics or None)
         wanted = topics or progress.topics
         left = [
-            f"  {one}: {records} record{'' if records == 1 else 's'} left"
-            for one, records in progress.behind(wanted).items()
+            *(
+                f"  {one}: {counted(records, 'record')} left"
+                for one, records in progress.behind(wanted).items()
+            ),
+            *(f"  {one}: there is no such topic" for one in progress.missing(topics)),
         ]
         what = ", ".join(wanted) or "any topic"
         lines = [f"group {self.id} had not committed the end of {what} within {timeout_s:g} s", *left]

@@ -192,7 +192,9 @@ class RealBroker(BrokerUnderTest):
             self._running = running._replace(prefix=new_prefix())
         self.name, self._prefix = self._running.name, self._running.prefix
         there, security = self._running.bootstrap, self._running.security
-        self._cluster = ClusterClient(there, _CLIENT_ID, _REQUEST_TIMEOUT_MS, security)
+        self._cluster = ClusterClient(
+            there, _CLIENT_ID, _REQUEST_TIMEOUT_MS, security, may_create_topics=False
+        )
         self._open.callback(self._cluster.close)
         if self._wants_faults:
             await self._start_proxy(self._running)
@@ -350,11 +352,7 @@ class _RealGroup(GroupUnderTest):
         return self._thread.begin(self._until_caught_up(topics))
 
     async def _until_caught_up(self, topics: Sequence[str]) -> None:
-        while True:
-            progress = await self._look_at_progress(topics or None)
-            wanted = topics or progress.topics
-            if wanted and not progress.behind(wanted):
-                return
+        while not (await self._look_at_progress(topics or None)).is_at_end(topics):
             await asyncio.sleep(POLL_S)
 
     async def _look(self) -> GroupView:

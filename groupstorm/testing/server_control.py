@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from typing import Literal
 from uuid import UUID
 
 from groupstorm.assignors.userdata import TopicPartition
@@ -38,14 +37,14 @@ from groupstorm.testing.groups import (
 from groupstorm.testing.records import decoded
 from groupstorm.testing.viewed import classic_group, consumer_group, locked_records, share_group
 from groupstorm.testing.waiting import WaitFuture
-from groupstorm.trace.events.coordinator import Event
+from groupstorm.trace.events.coordinator import Event, OffsetsCommitted
 from groupstorm.trace.rows import TracedEvent, as_mapping, event_name
 from groupstorm.trace.schema import Source
 
 #: Microseconds since the server started, and an event of the coordinator.
 TimedEvent = tuple[int, Event]
 
-#: The interval at which the records of a share group are looked at.
+#: The interval at which conditions are looked at whose changes are no events.
 _SOON_S = 0.02
 #: The number of events in the message of a failed wait.
 _LAST_EVENTS = 12
@@ -60,6 +59,8 @@ class ServerControl(FaultControl):
         self.events: deque[TimedEvent] = deque(maxlen=keep_events)
         #: The number of events before those that are kept.
         self.forgotten = 0
+        #: The groups whose offsets were sent in transactions.
+        self.transactional: set[str] = set()
         self._server = server
         self._soon: asyncio.TimerHandle | None = None
         self._paused: set[int] = set()
@@ -74,6 +75,9 @@ class ServerControl(FaultControl):
         if room is not None:
             self.forgotten += max(0, len(self.events) + len(events) - room)
         self.events.extend((time_us, event) for event in events)
+        for event in events:
+            if isinstance(event, OffsetsCommitted) and self._coordinator.has_pending_offsets(event.group):
+                self.transactional.add(event.group)
         self._conditions.look_again()
 
     # faults
@@ -283,25 +287,34 @@ class ServerControl(FaultControl):
     def wait_for(self, group: str, wanted: Wanted) -> WaitFuture:
         """Is done as soon as the group fulfils the condition, which is checked at every event of the
         coordinator."""
-        return self._conditions.when(lambda: wanted.is_met(self.view(group)) or self._look_later(group))
-
-    def wait_caught_up(self, group: str, topics: Sequence[str]) -> WaitFuture:
-        """Is done as soon as the group has committed the ends of these topics; none: of those that it has."""
 
         def is_so() -> bool:
-            progress = self.progress(group)
-            wanted = topics or progress.topics
-            is_caught_up = bool(wanted) and not progress.behind(wanted)
-            return is_caught_up or self._look_later(group)
+            if wanted.is_met(self.view(group)):
+                return True
+            if isinstance(self._group(group), ShareGroup):
+                self._look_soon()  # that its members have reached an epoch is no event
+            return False
 
         return self._conditions.when(is_so)
 
-    def _look_later(self, group: str) -> Literal[False]:
-        """Look at the conditions again in a moment if it is a share group: what its members acknowledge, and
-        that they have reached an epoch, are no events of the coordinator."""
-        if self._soon is None and isinstance(self._group(group), ShareGroup):
+    def wait_caught_up(self, group: str, topics: Sequence[str]) -> WaitFuture:
+        """Is done as soon as the group has committed the ends of these topics; none: of those that it has.
+
+        The end of a transaction, deleted records and the acknowledgements of a share group are no events.
+        """
+
+        def is_so() -> bool:
+            if self.progress(group).is_at_end(topics):
+                return True
+            self._look_soon()
+            return False
+
+        return self._conditions.when(is_so)
+
+    def _look_soon(self) -> None:
+        """Look at the conditions again in a moment, if no event comes earlier."""
+        if self._soon is None:
             self._soon = asyncio.get_running_loop().call_later(_SOON_S, self._look_again)
-        return False
 
     def _look_again(self) -> None:
         self._soon = None

@@ -43,6 +43,15 @@ def test_a_function_alone_is_an_assignor() -> None:
     assert assignor.assign(TOPICS, MEMBERS).partitions == expected
 
 
+def test_an_assignor_may_use_up_what_it_is_given() -> None:
+    def takes_out(topics: dict, members: dict) -> dict:
+        return {members.popitem()[0]: [(topic, 0)] for topic in list(topics) if topics.pop(topic)}
+
+    assignor = adapt(takes_out, "the test")
+    for _ in range(2):
+        assert assignor.assign(TOPICS, MEMBERS).partitions == {"a": [], "b": [TopicPartition("t", 0)]}
+
+
 def test_an_object_declares_in_attributes_and_may_send_user_data() -> None:
     told = AssignmentResult({"a": [("t", 0)], "b": {("t", 1)}}, user_data=b"epoch 2", epoch=2)  # type: ignore[dict-item,list-item]
     plug_in = SimpleNamespace(

@@ -1,8 +1,8 @@
 """A service of its own process for chaos runs: `python service.py MODE`, with confluent-kafka.
 
 Modes: careful; commits-first; reverses (processes a batch from its end); prints (says on standard output what
-it has processed); transactions; half-transactions (the offsets are in the transaction, the output is not; one
-transaction of each process is aborted and done again);
+it has processed, and when); prints-untimed (the same, and not when); transactions; half-transactions (the
+offsets are in the transaction, the output is not; one transaction of each process is aborted and done again);
 fails (ends after ten records).
 """
 
@@ -106,9 +106,10 @@ class Service:
     def process(self, message: Message, producer: Producer) -> None:
         time.sleep(WORK_S)
         number = message.value()
-        if self.mode == "prints":
+        if self.mode in ("prints", "prints-untimed"):
             place = {"topic": message.topic(), "partition": message.partition(), "offset": message.offset()}
-            print(json.dumps({"processed": place, "at_ms": time.time() * 1000}), flush=True)
+            at = {"at_ms": time.time() * 1000} if self.mode == "prints" else {}
+            print(json.dumps({"processed": place, **at}), flush=True)
         else:
             producer.produce(told("OUTPUT_TOPIC"), key=number, headers={"by": told("CLIENT_ID")})
         self.processed += 1

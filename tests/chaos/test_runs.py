@@ -83,6 +83,7 @@ def faults(verdict: dict[str, Any]) -> set[str]:
     [
         ("careful", []),
         ("prints", ["--processed-in", "stdout"]),
+        ("prints-untimed", ["--processed-in", "stdout"]),
         ("transactions", ["--exactly-once"]),
     ],
 )

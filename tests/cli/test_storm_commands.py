@@ -358,6 +358,9 @@ def test_an_assignor_that_throws_is_told_with_its_place(tmp_path: Path) -> None:
     result = groupstorm("run", "cold-start", *SMALL, *strategy, cwd=tmp_path)
     said = "an assignor failed, and with it the leader: KeyError: oops: 'nobody' (mine.py, line 2)"
     assert said in " ".join(result.stderr.split())
+    assert "records a second that arrive: an assignor failed, and its leaders with it" in " ".join(
+        result.stderr.split()
+    )
     assert max(map(len, result.stderr.splitlines())) <= 80
     assert "Traceback" not in result.stderr
     compared = groupstorm("compare", "cold-start", "--variant", "no-delay", *SMALL, *strategy, cwd=tmp_path)

@@ -58,6 +58,10 @@ def test_topics_are_a_mapping_or_a_list(topics: Any, expected: dict[str, int]) -
             {"settings": {"num.partition": 1}},
             "option num.partition: not known here; did you mean num.partitions",
         ),
+        (
+            {"settings": {"log.dirs": "/data"}},
+            "option log.dirs: a setting of Kafka's that would do nothing here; leave it out",
+        ),
         ({"port": -1}, "port: -1: expected a number from 0 to 65535"),
         ({"port": "9092"}, "port: '9092': expected a number from 0 to 65535"),
         ({"control": 70_000}, "control: 70000: expected a number from 0"),
@@ -231,7 +235,11 @@ def test_a_broker_that_does_not_run_is_not_acted_on(tmp_path: Path) -> None:
     broker = groupstorm.broker()
     with pytest.raises(InputError, match=r"^the emulator: use it inside `with` or `async with`"):
         broker.move_coordinator(GROUP)
+    with pytest.raises(InputError, match=r"^the emulator: use it inside `with` or `async with`"):
+        _ = broker.bootstrap_servers
     with broker:
+        pass
+    with pytest.raises(InputError, match=r"^the emulator: a broker runs once: make another one"), broker:
         pass
     with pytest.raises(InputError, match=r"^the emulator: use it inside `with` or `async with`"):
         broker.drop_connections()

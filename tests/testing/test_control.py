@@ -112,7 +112,7 @@ def test_a_group_is_seen_and_waited_for(broker: EmulatedBroker, control: Http) -
     assert control.ask("GET", "/groups/none")[1]["state"] == "Dead"
     status, late = control.ask("POST", f"/groups/{GROUP}/wait", {"members": 1, "timeout_ms": 10})
     assert status == 408
-    assert late["error"].startswith(f"group {GROUP} was not Stable with 1 members within 0.01 s")
+    assert late["error"].startswith(f"group {GROUP} was not Stable with 1 member within 0.01 s")
     with RawMember(broker, number=coordinator_of(broker)) as member:
         member.join_alone([0, 1])
         status, group = control.ask("POST", f"/groups/{GROUP}/wait", {"members": 1, "partitions": 2})

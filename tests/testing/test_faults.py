@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -81,6 +83,17 @@ def test_the_groups_of_a_request(
     api: str, version: int, values: dict[str, object], groups: tuple[str, ...]
 ) -> None:
     assert GROUPS_OF[api](message(api, version, **values)) == groups
+
+
+def test_the_apis_whose_requests_name_groups_are_known() -> None:
+    """Those whose request has a field for them; the keys of FindCoordinator are groups, too."""
+    names = {"group_id", "group_ids", "groups", "groups_names"}
+    found = {
+        api.name
+        for key, api in APIS.items()
+        if names & {field.name for field in fields(request_type(key, api.max_version))}
+    }
+    assert {*GROUPS_OF} == found | {"FindCoordinator"}
 
 
 @pytest.mark.parametrize("api", sorted(GROUPS_OF))

@@ -38,9 +38,19 @@ def test_nothing_is_made_without_consent(cluster: EmulatedBroker) -> None:
 async def test_async_form(cluster: EmulatedBroker) -> None:
     async with at(cluster, {"orders": 2}) as broker:
         assert set(topics_of(cluster)) == {"theirs", broker.topic("orders")}
-        with pytest.raises(AssertionError, match="was not Stable with 1 members within 0 s"):
+        with pytest.raises(AssertionError, match="was not Stable with 1 member within 0 s"):
             await broker.group("g").stable(members=1, timeout_s=0)
     assert set(topics_of(cluster)) == {"theirs"}
+
+
+def test_a_question_about_a_topic_makes_none(cluster: EmulatedBroker) -> None:
+    """Brokers create topics on demand, if the one who asks lets them."""
+    with at(cluster, {"orders": 1}) as broker:
+        with pytest.raises(InputError, match="has no such topic"):
+            broker.records("order")
+        with pytest.raises(AssertionError, match="there is no such topic"):
+            broker.group("g").wait_caught_up("order", timeout_s=0)
+        assert set(topics_of(cluster)) == {"theirs", broker.topic("orders")}
 
 
 def test_a_topic_that_is_refused_leaves_nothing_behind(cluster: EmulatedBroker) -> None:

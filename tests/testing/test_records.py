@@ -139,6 +139,22 @@ async def test_a_group_is_waited_for_until_it_has_committed_everything(broker: B
         await consumer.stop()
 
 
+async def test_offsets_that_a_transaction_commits_end_the_wait(broker: Broker) -> None:
+    group, orders = broker.group("billing"), broker.topic("orders")
+    broker.produce("orders", "a", partition=0)
+    producer = aiokafka.AIOKafkaProducer(bootstrap_servers=broker.bootstrap_servers, transactional_id="t")
+    await producer.start()
+    try:
+        await producer.begin_transaction()
+        await producer.send_offsets_to_transaction({aiokafka.TopicPartition(orders, 0): 1}, group.id)
+        waiting = asyncio.create_task(group.caught_up("orders"))
+        await asyncio.sleep(0)
+        await producer.commit_transaction()
+        await waiting
+    finally:
+        await producer.stop()
+
+
 async def test_a_consumer_that_waits_gets_what_a_test_produces() -> None:
     """A fetch that is parked is answered, and no fault meets the records of the test."""
     async with groupstorm.broker({"orders": 1}) as broker:
@@ -165,6 +181,8 @@ def test_a_group_that_has_nothing_is_not_caught_up() -> None:
         with pytest.raises(GroupTimeout, match="had not committed the end of any topic within 0 s"):
             broker.group("nobody").wait_caught_up(timeout_s=0)
         broker.group("nobody").wait_caught_up("orders", timeout_s=0)  # there is nothing to commit
+        with pytest.raises(GroupTimeout, match="\n  order: there is no such topic\n"):
+            broker.group("nobody").wait_caught_up("orders", "order", timeout_s=0)
 
 
 def test_lag_counts_from_the_committed_offset_or_from_the_beginning() -> None:
@@ -173,3 +191,10 @@ def test_lag_counts_from_the_committed_offset_or_from_the_beginning() -> None:
     assert list(progress.lag().items()) == [("a-0", 1), ("a-1", None), ("a-10", None)]
     assert list(progress.behind(["a"]).items()) == [("a-0", 1), ("a-1", 4)]
     assert progress.topics == ("a", "gone")
+
+
+def test_deleted_records_are_not_left() -> None:
+    """Kafka's lag counts them, because the offset was committed before the log's beginning."""
+    progress = Progress({"a-0": LogEnds(8, 8), "a-1": LogEnds(5, 9)}, {"a-0": 2, "a-1": 3}, [])
+    assert progress.lag() == {"a-0": 6, "a-1": 6}
+    assert progress.behind(["a"]) == {"a-1": 4}

@@ -115,6 +115,7 @@ def check(
         failed = {broken.name for broken in _questions(subject, history, asked, tally)}
         if _differs(assignor, history, elsewhere):
             failed.add(DETERMINISTIC)
+            asked.add(DETERMINISTIC)
         tally.asked.update(asked)
         for name in failed:
             tally.failed.setdefault(name, []).append(history)
@@ -177,9 +178,9 @@ def _of_rounds(subject: Subject, change: Change, asked: set[str]) -> Iterator[Br
 
 
 def transcript(assignor: Assignor, history: History) -> str:
-    """All answers of a history as one text."""
+    """All answers of a history as one text. The words of a refusal may have the address of an object."""
     rounds = [
-        [round_.refusal] if round_.refusal is not None else list(round_.assigned.items())
+        None if round_.refusal is not None else list(round_.assigned.items())
         for change in play(assignor, history)
         for round_ in change.rounds
     ]
@@ -197,8 +198,8 @@ def _finding(subject: Subject, name: str, tally: _Tally, elsewhere: Sequence[Els
     failed = tally.failed.get(name, [])
     asked = tally.asked[name]
     if not failed:
-        verdict = Verdict.HELD if subject.promised(name) else Verdict.NOT_PROMISED
-        return Finding(name, verdict, asked, 0)
+        promised = Verdict.HELD if asked else Verdict.NEVER_ASKED
+        return Finding(name, promised if subject.promised(name) else Verdict.NOT_PROMISED, asked, 0)
     smallest = min(failed, key=lambda history: (len(history.steps), sum(history.topics.values())))
 
     def fails(history: History) -> bool:

@@ -158,6 +158,7 @@ class Verdict(StrEnum):
     HELD = "held"
     BROKEN = "broken"
     NOT_PROMISED = "not promised"
+    NEVER_ASKED = "never asked"
 
 
 class Subject(NamedTuple):

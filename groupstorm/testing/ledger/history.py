@@ -101,8 +101,8 @@ Entry = Input | Processing | Commit | Assigned | Started | Incident
 class History:
     """All entries of a run. ``start_us``: times are printed from there on.
 
-    ``knows_owners``: every assignment of the group is among the entries, to the instances by their names.
-    ``is_shared``: it is a share group; ``finished``: the partitions of which it is done with all records.
+    ``followed``: the instances of which every assignment is among the entries. ``is_shared``: it is a share
+    group; ``finished``: the partitions of which it is done with all records.
     """
 
     start_us: int
@@ -112,7 +112,7 @@ class History:
     assigned: list[Assigned] = field(default_factory=list)
     started: list[Started] = field(default_factory=list)
     incidents: list[Incident] = field(default_factory=list)
-    knows_owners: bool = False
+    followed: frozenset[str] = frozenset()
     is_shared: bool = False
     finished: frozenset[str] = frozenset()
 
@@ -132,7 +132,7 @@ class Kind(StrEnum):
 #: What each kind of finding says of the records that it counts: one, and several.
 MEANINGS: Final = {
     Kind.LOST: "the group has committed beyond it, and nobody has processed it",
-    Kind.UNPROCESSED: "nobody has processed it, and the group has not committed beyond it",
+    Kind.UNPROCESSED: "nobody has processed it, and the committed offset is not beyond it",
     Kind.COMMITTED_FIRST: "the group had committed beyond it before it was processed",
     Kind.TWICE: "it was processed again",
     Kind.TWO_AT_ONCE: "an instance went on with the partition while another one had it",
@@ -202,7 +202,7 @@ class Stints:
 
     def __init__(self, history: History, committed: Mapping[str, CommittedOffsets]) -> None:
         self._committed = committed
-        self._knows_owners = history.knows_owners
+        self._followed = history.followed
         self._fresh: dict[tuple[str, str], list[Moment]] = defaultdict(list)
         for got in history.assigned:
             self._fresh[got.partition, got.by].append(got.at)
@@ -245,13 +245,13 @@ class Stints:
     def _is_fresh(self, stint: Stint, one: Processing, interrupted: bool) -> bool:
         """Whether the instance may have got the partition, or started, since its last record.
 
-        If nobody tells the owners, an instance that comes after another one may have got the partition if it
-        begins at an offset that may have been the committed one.
+        If nobody tells its assignments, an instance that comes after another one may have got the partition
+        if it begins at an offset that may have been the committed one.
         """
         since = stint.processings[-1].begun
         if any(self._happened(since, one.begun, key) for key in ((stint.partition, one.by), ("", one.by))):
             return True
-        if self._knows_owners or not interrupted:
+        if stint.by in self._followed or not interrupted:
             return False
         within = Moment(since.earliest_us, one.begun.latest_us)
         return one.offset in self._committed[stint.partition].possible_at(within)
@@ -276,6 +276,11 @@ class CommittedOffsets:
         self._earliest = [one.at.earliest_us for one in self._commits]
         #: Behind each commit: the latest time that it or an earlier one may have.
         self._latest = list(accumulate((one.at.latest_us for one in self._commits), max))
+
+    @property
+    def last(self) -> Commit:
+        """The last commit of a partition that has some."""
+        return self._commits[-1]
 
     def first_beyond(self, offset: int) -> Commit | None:
         """The first commit that says that the record at ``offset`` is done."""

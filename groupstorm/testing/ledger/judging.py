@@ -22,6 +22,7 @@ from groupstorm.testing.ledger.history import (
     Stints,
     by_partition,
 )
+from groupstorm.wording import counted
 
 
 class Rules(NamedTuple):
@@ -74,7 +75,8 @@ class Judge:
 
     def _unprocessed(self, record: Input, processings: Sequence[Processing]) -> Iterator[Finding]:
         """The record is lost, or was not done yet when the group committed beyond it."""
-        beyond = self._committed[record.partition].first_beyond(record.offset)
+        committed = self._committed[record.partition]
+        beyond = committed.first_beyond(record.offset)
         done = min(
             (one for one in processings if one.is_complete), key=lambda one: one.last.latest_us, default=None
         )
@@ -88,7 +90,11 @@ class Judge:
                 yield self._finding(Kind.UNPROCESSED, record, _begun(processings), processings)
         else:
             kind = Kind.LOST if self._rules.is_over else Kind.COMMITTED_FIRST
-            yield self._finding(kind, record, _begun(processings), (*processings, beyond))
+            shown: list[Entry] = [*processings, beyond]
+            if self._rules.is_over and committed.last.offset <= record.offset:
+                kind = Kind.UNPROCESSED
+                shown.append(committed.last)
+            yield self._finding(kind, record, _begun(processings), shown)
 
     def _doubles(self, record: Input, processings: Sequence[Processing]) -> Iterator[Finding]:
         complete = [one for one in processings if one.is_complete]
@@ -278,4 +284,4 @@ class ShareJudge(Judge):
 def _deliveries(processings: Sequence[Processing]) -> str:
     if not processings:
         return "no instance has begun it"
-    return f"begun and not done {len(processings)} times, last by {_name(processings[-1].by)}"
+    return f"begun and not done {counted(len(processings), 'time')}, last by {_name(processings[-1].by)}"

@@ -72,7 +72,7 @@ class Ledger:
         self._ordered = flag("ordered", ordered)
         self._notice_us = None if notice_s is None else round(seconds("notice_s", notice_s) * 1_000_000)
         self._deliveries = optional_number("deliveries", deliveries)
-        self._source = source_of(broker, self._group, self._exactly_once)
+        self._source = source_of(broker, self._group)
         self._start_us = now_us()
         self._wall_us = time.time_ns() // 1000 - self._start_us
         self._numbering = threading.Lock()
@@ -249,7 +249,6 @@ class Ledger:
             [*self._incidents],
         )
         self._source.fill(history)
-        history.knows_owners = self._source.knows_owners
         history.is_shared = self._group.type == SHARE
         if history.is_shared:
             history.finished = frozenset(one for one, left in self._group.lag().items() if left == 0)
@@ -284,7 +283,8 @@ def place_of(record: Any) -> tuple[str, int | None]:
     aiokafka and kafka-python have attributes, confluent-kafka's messages have methods and its partitions
     attributes. Raises InputError.
     """
-    topic, partition, offset = (_value(record, name) for name in ("topic", "partition", "offset"))
+    topic = _value(record, "topic")  # a text has a method `partition`, too
+    partition, offset = (None if topic is None else _value(record, name) for name in ("partition", "offset"))
     if not isinstance(topic, str) or not isinstance(partition, int):
         raise InputError(f"record: {record!r}: expected the number of a record, or a record of a consumer")
     return f"{topic}-{partition}", offset if isinstance(offset, int) else None

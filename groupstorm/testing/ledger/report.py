@@ -31,19 +31,21 @@ _SHOWN_AS_ONE_US = 2_000
 _ALLOWED: Final = {
     Allowed.YES: "again as at-least-once allows",
     Allowed.UNKNOWN: "again, too close to a commit to tell whether at-least-once allows it",
-    Allowed.UNNOTICED: "times by an instance that could not know yet that its partition had gone",
+    Allowed.UNNOTICED: "by an instance that could not know yet that its partition had gone",
 }
 #: So many offsets are listed by number.
 _LISTED = 10
 
 
 class Report(NamedTuple):
-    """``numbers``: of the records, by partition and offset; ``processed``: how many of them were."""
+    """``numbers``: of the records, by partition and offset; ``processed``: how many of them were;
+    ``has_commits``: whether the group has committed, or acknowledges."""
 
     findings: tuple[Finding, ...]
     start_us: int
     numbers: Mapping[tuple[str, int], int]
     processed: int
+    has_commits: bool
 
     @property
     def records(self) -> int:
@@ -66,7 +68,8 @@ class Report(NamedTuple):
         for allowed, words in _ALLOWED.items():
             count = self.count_allowed(allowed)
             said += f", {count:,} {words}" if count else ""
-        return said + ("" if self.faults else "; nothing was lost")
+        said += "" if self.faults else "; nothing was lost"
+        return said + ("; the group committed nothing" if self.processed and not self.has_commits else "")
 
     def lines(self) -> list[str]:
         """The summary, then each kind of fault: how many, which, and the shortest history that shows it."""
@@ -123,7 +126,8 @@ def report(history: History, rules: Rules) -> Report:
     done = {(one.partition, one.offset) for one in history.processings if one.is_complete}
     judge = ShareJudge(history, rules) if history.is_shared else Judge(history, rules)
     found = tuple(judge.findings())
-    return Report(found, history.start_us, numbers, len(done & numbers.keys()))
+    has_commits = history.is_shared or bool(history.commits)
+    return Report(found, history.start_us, numbers, len(done & numbers.keys()), has_commits)
 
 
 def _told(entry: Entry, numbers: Mapping[tuple[str, int], int]) -> list[tuple[Moment, str, str]]:

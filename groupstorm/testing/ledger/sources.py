@@ -7,7 +7,6 @@ import threading
 import time
 from abc import ABC, abstractmethod
 
-from groupstorm.problems import InputError
 from groupstorm.testing.broker import BrokerUnderTest
 from groupstorm.testing.emulated import EmulatedBroker
 from groupstorm.testing.groups import GroupUnderTest
@@ -26,8 +25,7 @@ def now_us() -> int:
 class GroupSource(ABC):
     """Fills commits and assignments of one group into a history."""
 
-    #: Whether every assignment becomes known, and whether `begin` and `end` wait for a thread.
-    knows_owners: bool
+    #: Whether `begin` and `end` wait for a thread.
     needs_thread: bool
 
     @abstractmethod
@@ -47,16 +45,14 @@ class EmulatorEvents(GroupSource):
     """Reads the coordinator's events: exact times, all assignments, the names of those who commit.
 
     Offsets of a transaction have their event when they are sent, whether the transaction is committed or
-    aborted. ``has_transactions``: the present committed offsets count instead, at an unknown time.
+    aborted: if there were such, the present committed offsets count instead, at an unknown time.
     """
 
-    knows_owners = True
     needs_thread = False
 
-    def __init__(self, broker: EmulatedBroker, group: GroupUnderTest, has_transactions: bool) -> None:
+    def __init__(self, broker: EmulatedBroker, group: GroupUnderTest) -> None:
         self._broker = broker
         self._group = group
-        self._has_transactions = has_transactions
         self._first = 0
         self._begun_us = 0
 
@@ -68,21 +64,11 @@ class EmulatorEvents(GroupSource):
         """The events are kept by the broker."""
 
     def fill(self, history: History) -> None:
-        """Raises InputError if commits were transactions that nobody has announced."""
         commits = self._read_events(history)
-        present = self._group.committed()
-        if self._has_transactions:
+        if self._broker.is_transactional(self._group.id):
             within = Moment(self._begun_us, now_us())
-            history.commits += [
-                Commit(within, partition, offset, "") for partition, offset in present.items()
-            ]
-            return
-        for partition, last in {one.partition: one for one in commits}.items():
-            if present.get(partition) != last.offset:
-                raise InputError(
-                    f"group: {self._group.id}: offset {last.offset} was sent for {partition}, and committed"
-                    f" is {present.get(partition)}: Ledger(exactly_once=True) is for transactions"
-                )
+            present = self._group.committed()
+            commits = [Commit(within, partition, offset, "") for partition, offset in present.items()]
         history.commits += commits
 
     def _read_events(self, history: History) -> list[Commit]:
@@ -109,6 +95,8 @@ class EmulatorEvents(GroupSource):
                 gained = set(event.partitions) - set(owned.get(event.member_id, ()))
                 owned[event.member_id] = event.partitions
                 history.assigned += [Assigned(at, one, event.member) for one in sorted(gained)]
+        # an instance that has another name than its client keeps its assignments to itself
+        history.followed = frozenset(names.values())
         return commits
 
 
@@ -119,7 +107,6 @@ class PolledGroup(GroupSource):
     A commit that another one has replaced between two answers is not seen.
     """
 
-    knows_owners = False
     needs_thread = True
 
     def __init__(self, group: GroupUnderTest) -> None:
@@ -183,8 +170,8 @@ class PolledGroup(GroupSource):
         self._asked_us, self._committed, self._owners = asked_us, committed, owners
 
 
-def source_of(broker: BrokerUnderTest, group: GroupUnderTest, has_transactions: bool) -> GroupSource:
+def source_of(broker: BrokerUnderTest, group: GroupUnderTest) -> GroupSource:
     """The best source that the broker has."""
     if isinstance(broker, EmulatedBroker):
-        return EmulatorEvents(broker, group, has_transactions)
+        return EmulatorEvents(broker, group)
     return PolledGroup(group)

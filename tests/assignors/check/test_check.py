@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 import pytest
 
 from groupstorm.assignors import registry
@@ -145,6 +147,16 @@ def test_another_process_that_answers_otherwise_breaks_determinism() -> None:
     assert len(finding.history.steps) == 2
     assert finding.broken is not None
     assert "another hash seed" in finding.broken.sentence
+
+
+def test_an_assignor_that_never_answers_breaks_nothing_else_and_keeps_nothing() -> None:
+    """Its refusals have other words each time."""
+    numbers = count()
+    assignor = adapt(lambda _topics, _members: next(numbers), "the test")
+    report = check(assignor, drawn(assignor, 0, 20), [lambda history: transcript(assignor, history)])
+    assert broken(report) == {properties.ANSWERS}
+    for name in (properties.ONCE, properties.SETTLES, properties.DETERMINISTIC):
+        assert found(report, name).verdict is Verdict.NEVER_ASKED
 
 
 def test_the_same_seed_draws_the_same_histories_and_another_seed_others() -> None:

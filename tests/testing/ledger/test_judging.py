@@ -40,7 +40,7 @@ def judged(
     offsets: int,
     *entries: Processing | Commit | Assigned,
     rules: Rules = Rules(notice_us=10),  # noqa: B008  # a NamedTuple does not change
-    knows_owners: bool = True,
+    followed: bool = True,
 ) -> list[Finding]:
     history = History(
         0,
@@ -48,7 +48,7 @@ def judged(
         [one for one in entries if isinstance(one, Processing)],
         [one for one in entries if isinstance(one, Commit)],
         [one for one in entries if isinstance(one, Assigned)],
-        knows_owners=knows_owners,
+        followed=frozenset("ab") if followed else frozenset(),
     )
     return Judge(history, rules).findings()
 
@@ -66,6 +66,7 @@ def test_a_record_that_nobody_has_processed() -> None:
     assert kinds(judged(1)) == [(Kind.UNPROCESSED, 0, None)]
     assert kinds(judged(1, commit(3, 0))) == [(Kind.UNPROCESSED, 0, None)]
     assert kinds(judged(1, commit(3, 1))) == [(Kind.LOST, 0, None)]
+    assert kinds(judged(1, commit(3, 1), commit(4, 0))) == [(Kind.UNPROCESSED, 0, None)]
 
 
 def test_a_record_that_was_broken_off_is_not_processed() -> None:
@@ -116,7 +117,7 @@ def test_a_double_of_the_same_stint_counts_from_its_own_beginning() -> None:
 
 
 def test_exactly_once_allows_no_double() -> None:
-    found = judged(1, work(1, 2, 0), work(5, 6, 0, "b"), rules=Rules(exactly_once=True), knows_owners=False)
+    found = judged(1, work(1, 2, 0), work(5, 6, 0, "b"), rules=Rules(exactly_once=True), followed=False)
     assert (Kind.TWICE, 0, Allowed.NEVER) in kinds(found)
     assert all(one.is_fault for one in found if one.kind is Kind.TWICE)
 
@@ -148,8 +149,8 @@ def test_an_owner_that_has_got_the_partition_back_is_alone() -> None:
 def test_without_owners_an_instance_at_the_committed_offset_may_have_got_the_partition() -> None:
     of_a: Entries = [work(1, 2, 0), commit(3, 1), work(50, 51, 2), work(70, 71, 3), commit(72, 4)]
     of_b = work(11, 12, 1, "b")
-    assert judged(4, *of_a, of_b, commit(13, 2), knows_owners=False) == []
-    assert kinds(judged(4, *of_a, of_b, knows_owners=False)) == [(Kind.TWO_AT_ONCE, 3, None)]
+    assert judged(4, *of_a, of_b, commit(13, 2), followed=False) == []
+    assert kinds(judged(4, *of_a, of_b, followed=False)) == [(Kind.TWO_AT_ONCE, 3, None)]
 
 
 def test_a_record_after_one_behind_it() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
 from inspect import isawaitable
 from typing import Any
@@ -10,6 +11,11 @@ import pytest
 
 pytest.importorskip("aiokafka", reason="pip install aiokafka (extra `kafka`)")
 
+from aiokafka import AIOKafkaProducer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+
+import groupstorm
+from groupstorm.problems import InputError
 from groupstorm.simulation import ScheduleFailed, World, simulate
 from groupstorm.simulation.instances import Instance
 from groupstorm.testing.ledger import Allowed, Kind, Ledger, LedgerFailed, Report
@@ -18,6 +24,7 @@ from tests.testing.ledger.services import (
     careful,
     commits_first,
     commits_late,
+    consumer_of,
     goes_on,
 )
 
@@ -153,6 +160,69 @@ def test_an_instance_that_goes_on_processes_beside_the_new_owner() -> None:
     assert set(begun) == {"one", "two"}
 
 
+def test_an_instance_may_have_another_name_than_its_client() -> None:
+    """Clients have one client.id each unless somebody names them: a partition goes away and comes back."""
+
+    async def unnamed(servers: str, name: str, ledger: Ledger) -> None:
+        async with consumer_of(servers, "billing", "orders", "aiokafka") as consumer:
+            async for record in consumer:
+                with ledger.processing(record, by=name):
+                    await asyncio.sleep(0.1)
+                await consumer.commit()
+
+    async def test(world: World) -> None:
+        async with Ledger(world.broker, "billing") as ledger:
+            for members, name in enumerate(("one", "two"), start=1):
+                latest = await world.start(unnamed, world.bootstrap_servers, name, ledger, name=name)
+                await world.group("billing").stable(members=members, partitions=2)
+                ledger.produce("orders", 8)
+                await world.run_for(5)
+            await latest.stop()
+            await world.run_for(5)
+            ledger.produce("orders", 8)
+            await world.run_for(5)
+            assert ledger.check().lines() == ["24 of 24 records processed; nothing was lost"]
+
+    simulate(test, topics={"orders": 2}, settings=SETTINGS, failures=())
+
+
+def test_offsets_of_an_aborted_transaction_are_no_commit() -> None:
+    async def test(world: World) -> None:
+        async with Ledger(world.broker, "billing") as ledger:
+            ledger.produce("orders", 2, partition=0)
+            async with AIOKafkaProducer(
+                bootstrap_servers=world.bootstrap_servers, transactional_id="billing"
+            ) as producer:
+                for offset, end in ((2, producer.abort_transaction), (1, producer.commit_transaction)):
+                    await producer.begin_transaction()
+                    offsets = {TopicPartition("orders", 0): offset}
+                    await producer.send_offsets_to_transaction(offsets, "billing")
+                    await end()
+            found = {one.offset: one.kind for one in ledger.report().faults}
+            assert found == {0: Kind.LOST, 1: Kind.UNPROCESSED}
+
+    simulate(test, topics={"orders": 1}, settings=SETTINGS, failures=())
+
+
+def test_what_was_committed_in_a_topic_counts_when_it_is_deleted() -> None:
+    async def test(world: World) -> None:
+        async with Ledger(world.broker, "billing") as ledger:
+            one = await world.start(
+                careful, world.bootstrap_servers, "billing", "orders", "one", ledger, name="one"
+            )
+            ledger.produce("orders", 4)
+            await world.group("billing").caught_up("orders")
+            await one.stop()
+            admin = AIOKafkaAdminClient(bootstrap_servers=world.bootstrap_servers)
+            await admin.start()
+            await admin.delete_topics(["orders"])
+            await admin.close()
+            assert world.group("billing").committed() == {}
+            assert ledger.check().processed == 4
+
+    simulate(test, topics={"orders": 1}, settings=SETTINGS, failures=())
+
+
 def test_the_end_is_not_in_sight_if_the_run_goes_on() -> None:
     """Records that wait are findings only if nobody will process them any more."""
 
@@ -198,3 +268,22 @@ def test_a_schedule_finds_what_committing_first_loses() -> None:
     with pytest.raises(ScheduleFailed, match="lost: 1 record") as failed:
         simulate(test, schedules=20, topics={"orders": 2}, settings=SETTINGS, within_s=40)
     assert len(failed.value.schedule.happenings) == 1
+
+
+def test_a_group_that_commits_nothing_is_told() -> None:
+    """Every double of such a group is allowed: perhaps the application has another group.id."""
+    with groupstorm.broker({"orders": 1}) as broker, Ledger(broker, "biling") as ledger:
+        ledger.produce("orders", 2)
+        for number in (0, 1, 1):
+            ledger.processed(number)
+        assert ledger.check().lines() == [
+            "2 of 2 records processed, 1 again as at-least-once allows; nothing was lost;"
+            " the group committed nothing"
+        ]
+
+
+@pytest.mark.parametrize("value", ["7", b"7", None])
+def test_a_value_is_no_record(value: object) -> None:
+    expected = r"^record: .*: expected the number of a record, or a record of a consumer"
+    with groupstorm.broker({"orders": 1}) as broker, pytest.raises(InputError, match=expected):
+        Ledger(broker, "billing").processed(value)
