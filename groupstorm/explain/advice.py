@@ -29,7 +29,8 @@ _MUCH_MORE: Final = 5
 #: Patterns of single members or partitions, which the advice names.
 _NAMES_CULPRITS: Final = (
     *("held-join-phase", "max-poll-interval", "poison-record", "session-expired", "slow-assignor"),
-    *("slow-callback", "slow-revocation", "static-orphan", "static-session-too-short", "uncommitted"),
+    *("slow-callback", "slow-revocation", "static-orphan", "static-session-too-short", "static-unreleased"),
+    "uncommitted",
 )
 
 #: What the owner of a Kafka Streams application can do, where it is something else.
