@@ -11,7 +11,7 @@ from groupstorm.storms.scenario.consistency import commit_ns, is_shared
 from groupstorm.storms.scenario.setting_names import LARGEST_GROUP, STREAMS
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_work import Machines, SlowRecordList
-from groupstorm.storms.scenario.steps import Step
+from groupstorm.storms.scenario.steps import Step, partitions_at_end
 from groupstorm.storms.scenario.topics import rates_of, topic_partitions
 
 CONCURRENCY_MAX = 100
@@ -154,11 +154,6 @@ class MemberLoad:
 def members_added(settings: Settings, steps: Sequence[Step]) -> int:
     """The members that steps start beside those of the beginning."""
     return sum(step.count for step in steps if step.do == "add") * settings.integer("members_per_pod")
-
-
-def partitions_at_end(settings: Settings, steps: Sequence[Step]) -> dict[str, int]:
-    """The topics with their partitions, as many as they ever have."""
-    return {**topic_partitions(settings)} | {step.topic: step.partitions for step in steps if step.partitions}
 
 
 def member_load(settings: Settings, steps: Sequence[Step] = ()) -> MemberLoad:
