@@ -156,8 +156,8 @@ def _tasks(figures: Figures) -> list[str]:
         parts.append(f"a stable assignment came {after} and {probing} after the first change")
     else:
         parts.append(
-            f"no stable assignment came before the end, in {probing} (a longer settle_timeout_ms tells whether "
-            "one comes)"
+            f"no stable assignment came before the end, in {probing} (a longer settle_timeout_ms tells "
+            "whether one comes)"
         )
     if figures.cross_rack_bytes is not None and figures.cross_rack_usd is not None:
         parts.append(

@@ -160,6 +160,13 @@ def test_an_assignor_that_tears_joins_apart_is_named_with_the_remedy(
 
 
 @pytest.mark.slow
+def test_run_says_that_consumers_ended(tmp_path: Path) -> None:
+    """Only a comparison said so, of variants that it does not rank."""
+    full = ["--set", "if_never_settled=report", "--set", "group.max.size=3"]
+    result = groupstorm("run", "cold-start", *SMALL, *full, "--out", "x", cwd=tmp_path)
+    assert "Consumers ended with GROUP_MAX_SIZE_REACHED (the group is full, see" in result.stdout
+
+
 def test_a_configuration_that_cannot_settle_fails_the_run_with_the_remedy(tmp_path: Path) -> None:
     slow = ["--variant", "no-delay", "--set", "poll_interval_ms=400000"]
     slow += ["--set", "members=10", "--set", "partitions=20"]

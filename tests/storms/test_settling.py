@@ -238,6 +238,9 @@ def test_members_that_are_enough_by_arithmetic_keep_up() -> None:
 def test_a_group_that_the_broker_would_refuse_is_refused_before_the_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"group.max.size: 5: .*GROUP_MAX_SIZE_REACHED.*starts 10"):
         run(scenario([START], **{"group.max.size": 5}).resolve(None, 1, {}), tmp_path / "x")
+    newer = {"group.protocol": "consumer", "group.max.size": 2, "group.consumer.max.size": 5}
+    with pytest.raises(InputError, match=r"^group.consumer.max.size: 5: .*starts 10"):
+        run(scenario([START], **newer).resolve(None, 1, {}), tmp_path / "x")
     clients = {"client_profile": ["aiokafka", "franz-go"]}
     with pytest.raises(InputError, match=r"aiokafka: roundrobin; franz-go: cooperative-sticky"):
         run(scenario([START], **clients).resolve(None, 1, {}), tmp_path / "x")

@@ -323,7 +323,7 @@ def test_a_variant_whose_consumers_died_or_whose_group_never_rests_is_not_ranked
         "streams": "the group could not change its protocol (GROUP_ID_NOT_FOUND)",
         "refused": "the group could not change its protocol (GROUP_ID_NOT_FOUND)",
         "dead": "consumers ended with FENCED_INSTANCE_ID (another process has their group.instance.id) and "
-        "GROUP_MAX_SIZE_REACHED (the group is full, see group.max.size)",
+        "GROUP_MAX_SIZE_REACHED (the group is full, see group.max.size or group.consumer.max.size)",
         "restless": "the group did not come to rest (never at rest)",
     }
 
