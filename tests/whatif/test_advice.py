@@ -274,3 +274,9 @@ def test_whatif_refuses_surge_that_would_disarm_a_later_step(tmp_path: Path) -> 
     check_change(load(str(file)).resolve(None, 0, {"max_unavailable": 2}))
     with pytest.raises(InputError, match="max_surge: with surge processes have other names"):
         check_change(load(str(file)).resolve(None, 0, {"max_surge": 1}))
+
+
+def test_share_consumers_are_not_made_consumers_by_a_setting() -> None:
+    """KafkaShareConsumer refuses group.protocol."""
+    changes = changes_of(scenario([START], **{"group.protocol": "share"}).resolve(None, 0, {}))
+    assert not any("group.protocol" in change.settings for change in changes)
