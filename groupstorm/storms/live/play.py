@@ -41,8 +41,8 @@ from groupstorm.storms.runs.step_runner import (
 )
 from groupstorm.storms.scenario.consistency import is_shared
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, NONE, OFFSET_RESET, SETTINGS, STREAMS
-from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, NONE, OFFSET_RESET, STREAMS
+from groupstorm.storms.scenario.settings import BY_NAME, Settings
 from groupstorm.storms.scenario.steps import VIRTUAL_STEPS, refuse_chaos_steps
 from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.storms.world.broker import BROKER_SETTINGS, GROUP, broker_options
@@ -186,9 +186,8 @@ async def _check_options(broker: RunningBroker, cluster: ClusterClient, options:
     """A broker that runs already keeps its options. Raises InputError if the scenario has other ones; bounds
     of options, which no scenario has, follow the values that are compared."""
     actual = await actual_options(cluster, options)
-    settings = {row.name for row in SETTINGS}
     for name, value in options.items():
-        if name in settings and actual.get(name, value) != value:
+        if name in BY_NAME and actual.get(name, value) != value:
             raise InputError(
                 f"{name}: {value}: the broker at {broker.address} has {actual[name]}: "
                 f"--set {name}={actual[name]}, or change the broker"
