@@ -172,7 +172,7 @@ def _arithmetic(run: Run, growth: float) -> Iterable[str]:
 
 
 def _ends_all(scenario: ResolvedScenario) -> bool:
-    """Whether the last step ends all members, whatever the lag did before in the time that figures look at."""
+    """Whether the last step ends all members, whatever they did in the time that the figures look at."""
     last = scenario.steps[-1]
     named = scenario.settings.integer("members") if last.members is None else len({*last.members})
     started = scenario.settings.integer("members") + members_added(scenario.settings, scenario.steps)

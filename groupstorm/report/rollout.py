@@ -27,6 +27,7 @@ from groupstorm.storms.deployments.alternatives import (
 from groupstorm.storms.deployments.manifests.kafka_environment import Found
 from groupstorm.storms.deployments.manifests.plan import Plan
 from groupstorm.storms.deployments.manifests.property_names import (
+    APPLICATION_ID,
     LISTENER_CONCURRENCY,
     OF_STREAMS,
     SETTINGS_OF_STREAMS,
@@ -45,6 +46,7 @@ from groupstorm.storms.scenario.setting_names import (
     OUTLASTS,
     RUNS,
     STANDBYS,
+    STREAMS_PROTOCOL,
     UNSUPPORTED,
 )
 from groupstorm.storms.scenario.settings import Settings
@@ -349,15 +351,27 @@ def _of_clients(own: Mapping[str, Any], plan: Plan, settings: Settings, needs_id
         yield f"# {pod_name}: the pod's name, from its environment"
         yield line(INSTANCE, pod_name)
     for name in (STRATEGY, GROUP_PROTOCOL, "session.timeout.ms", STANDBYS, LEAVE):
-        if name in own:
+        if name in own and not (name == STANDBYS and _is_streams_group(own, settings)):
             yield line(name, own[name])
     gone = [INSTANCE] if own.get(INSTANCE) == "none" else UNSUPPORTED.get(own.get(GROUP_PROTOCOL, ""), {})
     yield from (f"# remove {name}{where[name]}" for name in gone if name in found)
-    if CONSUMER_SESSION_TIMEOUT in own:
-        group = (found["group.id"].value if "group.id" in found else None) or "GROUP"
-        yield "kafka-configs.sh --bootstrap-server BROKER --alter --entity-type groups \\"
-        timeout_ms = own[CONSUMER_SESSION_TIMEOUT]
-        yield f"  --entity-name {group} --add-config consumer.session.timeout.ms={timeout_ms}"
+    ids = [found[name].value for name in ("group.id", APPLICATION_ID) if name in found]
+    yield from _of_group(own, settings, next(filter(None, ids), "GROUP"))
+
+
+def _is_streams_group(own: Mapping[str, Any], settings: Settings) -> bool:
+    return bool(own.get(GROUP_PROTOCOL, settings.choice(GROUP_PROTOCOL)) == STREAMS_PROTOCOL)
+
+
+def _of_group(own: Mapping[str, Any], settings: Settings, group: str) -> Iterator[str]:
+    """The configurations of the group. A streams group passes by the application's own number of standbys."""
+    configs = {"consumer.session.timeout.ms": own.get(CONSUMER_SESSION_TIMEOUT)}
+    if _is_streams_group(own, settings) and {GROUP_PROTOCOL, STANDBYS} & own.keys():
+        configs["streams.num.standby.replicas"] = own.get(STANDBYS, settings.integer(STANDBYS))
+    for name, value in configs.items():
+        if value:
+            yield "kafka-configs.sh --bootstrap-server BROKER --alter --entity-type groups \\"
+            yield f"  --entity-name {group} --add-config {name}={value}"
 
 
 def _streams_prefix(properties: Sequence[Found]) -> str:
