@@ -145,7 +145,9 @@ def _arithmetic(run: Run, growth: float) -> Iterable[str]:
         return
     is_enough = load.of_unluckiest(load.members) < load.per_member
     fitting = fitting_records(scenario.settings)
-    if _ends_all(scenario):
+    last = scenario.steps[-1]
+    ends_first = last.do in ("crash", "stop") and last.members is None
+    if ends_first and not members_added(scenario.settings, scenario.steps):
         yield f"  nobody is left to process any of the {rate(load.arriving)} records a second that arrive"
         return
     if fitting is not None:
@@ -169,14 +171,6 @@ def _arithmetic(run: Run, growth: float) -> Iterable[str]:
     if load.busiest >= load.per_member and not load.is_shared:
         yield f"  more {load.name}s do not help: only one of them reads the busiest partition"
     yield from _enough(scenario, load)
-
-
-def _ends_all(scenario: ResolvedScenario) -> bool:
-    """Whether the last step ends all members, whatever they did in the time that the figures look at."""
-    last = scenario.steps[-1]
-    named = scenario.settings.integer("members") if last.members is None else len({*last.members})
-    started = scenario.settings.integer("members") + members_added(scenario.settings, scenario.steps)
-    return last.do in ("crash", "stop") and named == started
 
 
 def _enough(scenario: ResolvedScenario, load: MemberLoad) -> Iterable[str]:

@@ -147,9 +147,7 @@ class Handovers:
         """A static member is back under a new id, with what it had."""
         self._held[event.member_id] = self._held.pop(event.previous_member_id, frozenset())
 
-    def of(
-        self, partition: str, from_us: int, new_owner: str | None, is_new: bool = False
-    ) -> Handover | None:
+    def of(self, partition: str, from_us: int, new_owner: str | None, is_new: bool) -> Handover | None:
         """Return the handover of the partition to ``new_owner`` in a gap that began at ``from_us``.
 
         None if it did not come there by a handover of a consumer group. Nobody has a partition that

@@ -234,9 +234,8 @@ class Memberships:
         """Remember the row if it shows its member alive."""
         member_id = row.get("member_id")
         if row["event"] == "share_consumer_gone":  # rows of share consumers have no member ids
-            member_id = next(
-                (one for one, name in reversed(self._names.items()) if name == row["member"]), None
-            )
+            ids = [one for one, name in self._names.items() if name == row["member"]]
+            member_id = ids[-1] if ids else None
         if member_id and (row["source"] == "member" or row["event"] in _ALIVE):
             self._alive[member_id] = row
 

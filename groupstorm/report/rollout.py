@@ -350,24 +350,21 @@ def _of_clients(own: Mapping[str, Any], plan: Plan, settings: Settings, needs_id
         pod_name = "$(POD_NAME)" if prefix.isupper() else "${POD_NAME}"
         yield f"# {pod_name}: the pod's name, from its environment"
         yield line(INSTANCE, pod_name)
+    is_streams_group = own.get(GROUP_PROTOCOL, settings.choice(GROUP_PROTOCOL)) == STREAMS_PROTOCOL
     for name in (STRATEGY, GROUP_PROTOCOL, "session.timeout.ms", STANDBYS, LEAVE):
-        if name in own and not (name == STANDBYS and _is_streams_group(own, settings)):
+        if name in own and not (name == STANDBYS and is_streams_group):
             yield line(name, own[name])
     gone = [INSTANCE] if own.get(INSTANCE) == "none" else UNSUPPORTED.get(own.get(GROUP_PROTOCOL, ""), {})
     yield from (f"# remove {name}{where[name]}" for name in gone if name in found)
     ids = [found[name].value for name in ("group.id", APPLICATION_ID) if name in found]
-    yield from _of_group(own, settings, next(filter(None, ids), "GROUP"))
-
-
-def _is_streams_group(own: Mapping[str, Any], settings: Settings) -> bool:
-    return bool(own.get(GROUP_PROTOCOL, settings.choice(GROUP_PROTOCOL)) == STREAMS_PROTOCOL)
-
-
-def _of_group(own: Mapping[str, Any], settings: Settings, group: str) -> Iterator[str]:
-    """The configurations of the group. A streams group passes by the application's own number of standbys."""
     configs = {"consumer.session.timeout.ms": own.get(CONSUMER_SESSION_TIMEOUT)}
-    if _is_streams_group(own, settings) and {GROUP_PROTOCOL, STANDBYS} & own.keys():
+    if is_streams_group and {GROUP_PROTOCOL, STANDBYS} & own.keys():
         configs["streams.num.standby.replicas"] = own.get(STANDBYS, settings.integer(STANDBYS))
+    yield from _of_group(configs, next(filter(None, ids), "GROUP"))
+
+
+def _of_group(configs: Mapping[str, int | None], group: str) -> Iterator[str]:
+    """Configurations of the group; of a streams group Kafka Streams ignores its own number of standbys."""
     for name, value in configs.items():
         if value:
             yield "kafka-configs.sh --bootstrap-server BROKER --alter --entity-type groups \\"

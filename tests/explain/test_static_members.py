@@ -167,9 +167,7 @@ def test_a_consumer_group_keeps_the_place_of_a_dead_member_from_its_successor(tm
     finding = explained(trace).findings[0]
     assert finding.pattern.name == "static-unreleased"
     assert finding.match.sentence.startswith("1 session expired; 1 member died, and their place was kept")
-    assert finding.match.sentence.endswith(
-        "2 starts under the same group.instance.id were refused before (UNRELEASED_INSTANCE_ID)."
-    )
+    assert finding.match.sentence.endswith(" Refused before with UNRELEASED_INSTANCE_ID: 2 starts.")
     assert "a shorter group.consumer.session.timeout.ms ends that sooner" in finding.pattern.advice
 
 

@@ -204,9 +204,8 @@ async def delete_group(cluster: ClusterClient, group: str) -> None:
     async with _coordinator_of(cluster, group) as connection:
         codec, request = REQUEST_CODECS[messages.DescribeGroup], messages.DescribeGroup(group, version=0)
         described = await _ask(cluster, connection, codec.api, codec.build(request))
-        await _remove(
-            cluster, connection, group, (member for one in described.groups for member in one.members)
-        )
+        members = [member for one in described.groups for member in one.members]
+        await _remove(cluster, connection, group, members)
         response = await _ask(cluster, connection, DELETE_GROUPS, fields(groups_names=(group,)))
         if Error.NON_EMPTY_GROUP in (Error(one.error_code) for one in response.results):  # a consumer group
             await _remove(cluster, connection, group, (await describe_consumer_group(cluster, group)).members)
@@ -215,9 +214,7 @@ async def delete_group(cluster: ClusterClient, group: str) -> None:
     _check("group", (result for result in results if Error(result[1]) is not Error.GROUP_ID_NOT_FOUND))
 
 
-async def _remove(
-    cluster: ClusterClient, connection: BrokerConnection, group: str, members: Iterable[Any]
-) -> None:
+async def _remove(cluster: ClusterClient, connection: BrokerConnection, group: str, members: Any) -> None:
     """Remove all members as `kafka-consumer-groups` does (AdminClient.removeMembersFromConsumerGroup)."""
     leaving = [
         {"member_id": member.member_id, "group_instance_id": None, "reason": "the run is over"}

@@ -155,8 +155,7 @@ def static_unreleased(history: History) -> Match | None:
     match = _match(history, gone, "died, and their place was kept until then")
     refused = refused_starts(history)
     if refused:
-        starts, were = counted(len(refused), "start"), "was" if len(refused) == 1 else "were"
-        match.sentence += f" {starts} under the same group.instance.id {were} refused before ({UNRELEASED})."
+        match.sentence += f" Refused before with {UNRELEASED}: {counted(len(refused), 'start')}."
         match.evidence = [*match.evidence, *(one.row for one in refused)]
     return match
 

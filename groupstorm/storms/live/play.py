@@ -175,11 +175,9 @@ async def _play(
 
 def _options(settings: Settings) -> Mapping[str, str]:
     """The broker's options; those of consumer groups only if members speak that protocol."""
-    if GroupProtocol.CONSUMER in protocols(settings):
-        options = broker_options(settings)
-    else:
-        options = {name: str(settings.integer(name)) for name in BROKER_SETTINGS}
-    return {name: value for name, value in options.items() if not name.startswith(_OF_VIRTUAL_GROUPS)}
+    options = broker_options(settings)
+    names = options if GroupProtocol.CONSUMER in protocols(settings) else BROKER_SETTINGS
+    return {name: options[name] for name in names if not name.startswith(_OF_VIRTUAL_GROUPS)}
 
 
 async def _check_options(broker: RunningBroker, cluster: ClusterClient, options: Mapping[str, str]) -> None:

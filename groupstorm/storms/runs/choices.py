@@ -131,13 +131,9 @@ def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any]) -> Iterat
     """Sentences on settings that differ between configurations: timeouts below the default, a protocol."""
     own = scenario.settings
     clients = [*zip(client_defaults(own).at_start(), own.at_start(), strict=False)]  # rules come behind
-    others = {*_SESSIONS} - {of_protocol(own, SESSION)}
+    chosen = defaults.keys() - ({*_SESSIONS} - {of_protocol(own, SESSION)})
     for name, caution in _ON_SHORTER.items():
-        if (
-            name in defaults
-            and name not in others
-            and any(one.integer(name) < default.integer(name) for default, one in clients)
-        ):
+        if name in chosen and any(one.integer(name) < default.integer(name) for default, one in clients):
             yield caution(scenario)
     for name, default in defaults.items():
         value = own.integer(name) if name in OPTIONS and _is_number(default) else default
@@ -195,8 +191,7 @@ def _on_short_locks(scenario: ResolvedScenario) -> str:
 
 
 _SESSIONS: Final = (SESSION, *(f"group.{kind}.{SESSION}" for kind in (CONSUMER, SHARE, STREAMS_PROTOCOL)))
-_ON_SHORTER: Final = {
-    **dict.fromkeys(_SESSIONS, _on_silence),
+_ON_SHORTER: Final = dict.fromkeys(_SESSIONS, _on_silence) | {
     POLL_INTERVAL: _on_long_batches,
     LOCK_DURATION: _on_short_locks,
 }

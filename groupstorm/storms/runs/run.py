@@ -11,7 +11,6 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Final
 
 from groupstorm.assignors.contract import Assignor, RebalanceProtocol
 from groupstorm.assignors.registry import get
@@ -87,15 +86,12 @@ def _refuse_cooperative(settings: Settings) -> None:
             )
 
 
-#: The settings that limit the newer kinds of groups; Kafka Streams' has no limit here.
-_LARGEST: Final = {CONSUMER: "group.consumer.max.size", SHARE: "group.share.max.size"}
-
-
 def refuse_group(settings: Settings) -> None:
     """Raise InputError if the broker would refuse members for good, unless the scenario is about that."""
     if settings.choice(IF_NEVER_SETTLED) == "report":
         return
-    largest = _LARGEST.get(settings.choice(GROUP_PROTOCOL), "group.max.size")
+    newer = {CONSUMER: "group.consumer.max.size", SHARE: "group.share.max.size"}
+    largest = newer.get(settings.choice(GROUP_PROTOCOL), "group.max.size")
     members, most = settings.integer("members"), settings.integer(largest)
     if members * settings.integer("num.stream.threads") > most:
         raise InputError(

@@ -69,10 +69,8 @@ def check_topics(where: str, settings: Settings, topics: Mapping[str, int]) -> N
             raise InputError(f"{where}{setting}: {topic!r} is none of the topics ({', '.join(topics)})")
     for one in slow:
         if one.partition >= topics[one.topic]:
-            raise InputError(
-                f"{where}slow_records: partition: {one.partition}: {one.topic} has {topics[one.topic]}: "
-                f"expected at most {topics[one.topic] - 1}"
-            )
+            most = topics[one.topic] - 1
+            raise InputError(f"{where}slow_records: partition: {one.partition}: expected at most {most}")
 
 
 def _share(skew: RecordSkew | None, topic: str, partition: int, partitions: int, mean: int) -> int:
