@@ -176,3 +176,17 @@ def test_a_living_member_whose_id_another_process_has_is_a_twin(tmp_path: Path) 
     rows = [*static_group("b", "c"), refused | {"member": "b", "member_id": "b-2"}]
     (finding,) = found_in(tmp_path, rows)
     assert finding.pattern.name == "static-fenced"
+
+
+@pytest.mark.parametrize(("end_s", "until"), [(279, " or before the trace ended"), (281, "")])
+def test_a_trace_that_ends_within_three_minutes_does_not_say_that_a_member_stayed_away(
+    tmp_path: Path, end_s: int, until: str
+) -> None:
+    rows = [
+        *expired_and_back()[:-1],
+        {"s": end_s, "event": "offsets_committed", "member": "c", "member_id": "c-1"},
+    ]
+    rows = [row for row in rows if row.get("member_id") != "b-2" and float(row["s"]) != 130]
+    (finding,) = explained(trace_of(tmp_path, sorted(rows, key=lambda row: float(row["s"])))).findings
+    assert finding.pattern.name == "static-orphan"
+    assert f"within three minutes{until}." in finding.match.sentence

@@ -141,7 +141,9 @@ def static_orphan(history: History) -> Match | None:
     it was scaled in, or its successor has another id (pods of a Deployment), or it died. A static
     member does not leave when it stops, so its partitions wait for the whole session."""
     gone = [one for one in _static(history) if not (_return(history, one) or _is_kept(history, one))]
-    what = "did not come back under the same group.instance.id within three minutes"
+    is_cut = any(history.last_us - one.time_us < RESTART_US for one in gone)
+    until = " or before the trace ended" if is_cut else ""
+    what = f"did not come back under the same group.instance.id within three minutes{until}"
     return _match(history, gone, what) if gone else None
 
 
