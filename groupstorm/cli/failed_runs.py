@@ -145,6 +145,11 @@ def _arithmetic(run: Run, growth: float) -> Iterable[str]:
         return
     is_enough = load.of_unluckiest(load.members) < load.per_member
     fitting = fitting_records(scenario.settings)
+    last = scenario.steps[-1]
+    ends_first = last.do in ("crash", "stop") and last.members is None
+    if ends_first and not members_added(scenario.settings, scenario.steps):
+        yield f"  nobody is left to process any of the {rate(load.arriving)} records a second that arrive"
+        return
     if fitting is not None:
         yield from _indented(_outlasted_locks(scenario.settings, fitting))
         if load.arriving < (load.together or 0):

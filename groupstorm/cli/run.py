@@ -45,6 +45,7 @@ from groupstorm.storms.scenario.files import ResolvedScenario, load
 from groupstorm.trace.rows import TraceSink
 from groupstorm.trace.writer import ROTATION_S, DirectorySink, Tee
 from groupstorm.verdicts.comparison import compare_answer
+from groupstorm.verdicts.ranking import consumers_ended
 
 if TYPE_CHECKING:
     from groupstorm.clients.brokers import BrokerKind
@@ -193,6 +194,8 @@ def _print_tables(runs: Sequence[Run], folder: Path, everything: bool, chosen_sh
     title = f"{first.name} ({first.variant}), {seeds_named([run.scenario.seed for run in runs])}"
     print_grid(figures_grid(title, {first.variant: figures}, everything), chosen_shape)
     print_paragraph(figures[0].answer if len(runs) == 1 else compare_answer({first.variant: figures}))
+    ended = next(filter(None, map(consumers_ended, figures)), None)
+    print_paragraphs([f"{ended[0].upper()}{ended[1:]}."] if ended else [])
     print_paragraphs(reasons_sentences({first.variant: [run.reasons for run in runs]}))
     print_paragraphs(deployment_notes(runs))
     print()

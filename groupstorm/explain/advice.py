@@ -29,7 +29,8 @@ _MUCH_MORE: Final = 5
 #: Patterns of single members or partitions, which the advice names.
 _NAMES_CULPRITS: Final = (
     *("held-join-phase", "max-poll-interval", "poison-record", "session-expired", "slow-assignor"),
-    *("slow-callback", "slow-revocation", "static-orphan", "static-session-too-short", "uncommitted"),
+    *("slow-callback", "slow-revocation", "static-orphan", "static-session-too-short", "static-unreleased"),
+    "uncommitted",
 )
 
 #: What the owner of a Kafka Streams application can do, where it is something else.
@@ -55,6 +56,7 @@ _OF_STREAMS: Final[Mapping[str, str]] = {
 _STREAMS_PRESETS: Final = frozenset({"migrate-streams", "rack-bill", "standby-loss", "stateful-warmup"})
 _SOURCE_MISSING: Final = frozenset({"MissingSourceTopicException", "INCOMPLETE_SOURCE_TOPIC_METADATA"})
 _INTERVAL: Final = "group.consumer.heartbeat.interval.ms"
+_INTERVAL_MIN: Final = "group.consumer.min.heartbeat.interval.ms"
 
 
 def advice_for(finding: Finding, history: History) -> str:
@@ -188,7 +190,7 @@ def _group_start(finding: Finding, history: History) -> str:
 def _waits_for_heartbeat(finding: Finding, history: History) -> str:
     heartbeat_us, poll_us = history.handover_waits_us or (0, 0)
     if heartbeat_us > _MUCH_MORE * poll_us:
-        return f"Lower {_INTERVAL}."
+        return f"Lower {_INTERVAL}, and its bound in the broker, {_INTERVAL_MIN} (5 s)."
     return "Poll more often." if poll_us > _MUCH_MORE * heartbeat_us else finding.pattern.advice
 
 

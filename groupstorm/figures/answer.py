@@ -157,7 +157,7 @@ def _tasks(figures: Figures) -> list[str]:
         after = seconds(figures.converged_after_seconds)
         parts.append(f"a stable assignment came {after} and {probing} after the first change")
     else:
-        parts.append(f"no stable assignment came, in {probing}")
+        parts.append(f"no stable assignment came before the end (settle_timeout_ms), in {probing}")
     if figures.cross_rack_bytes is not None and figures.cross_rack_usd is not None:
         parts.append(
             f"{size(figures.cross_rack_bytes)} went from rack to rack ({dollars(figures.cross_rack_usd)})"

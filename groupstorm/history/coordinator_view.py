@@ -122,7 +122,13 @@ class Handovers:
     def __init__(self) -> None:
         self._held: dict[str, frozenset[str]] = {}
         self._released: dict[str, tuple[int, bool]] = {}
-        self._granted: dict[str, tuple[str, int]] = {}
+        #: Partition -> its new owner, since when, and when a member's subscription had changed last by then.
+        self._granted: dict[str, tuple[str, int, int]] = {}
+        self._updated_us = 0
+
+    def updated(self, now_us: int, _event: events.MemberUpdated) -> None:
+        """Note that a member subscribes to other topics than before."""
+        self._updated_us = now_us
 
     def reconciled(self, now_us: int, event: events.MemberReconciled) -> None:
         """Note the partitions that the member has been granted, and the ones that it has released."""
@@ -131,7 +137,7 @@ class Handovers:
         for partition in before - held:
             self._released[partition] = now_us, False
         for partition in held - before:
-            self._granted[partition] = event.member, now_us
+            self._granted[partition] = event.member, now_us, self._updated_us
 
     def removed(self, now_us: int, event: events.MemberRemoved) -> None:
         for partition in self._held.pop(event.member_id, ()):
@@ -141,13 +147,15 @@ class Handovers:
         """A static member is back under a new id, with what it had."""
         self._held[event.member_id] = self._held.pop(event.previous_member_id, frozenset())
 
-    def of(self, partition: str, from_us: int, new_owner: str | None) -> Handover | None:
+    def of(self, partition: str, from_us: int, new_owner: str | None, is_new: bool) -> Handover | None:
         """Return the handover of the partition to ``new_owner`` in a gap that began at ``from_us``.
 
-        None if it did not come there by a handover of a consumer group.
+        None if it did not come there by a handover of a consumer group. Nobody has a partition that
+        ``is_new``, and no member may have known its topic before it subscribed anew.
         """
-        member, granted_us = self._granted.get(partition, ("", -1))
+        member, granted_us, updated_us = self._granted.get(partition, ("", -1, 0))
         if member != new_owner or granted_us < from_us:
             return None
-        released_us, expired = self._released.get(partition, (from_us, False))
+        free = updated_us if is_new else from_us, False
+        released_us, expired = self._released.get(partition, free)
         return Handover(min(max(released_us, from_us), granted_us), expired, granted_us)

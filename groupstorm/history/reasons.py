@@ -146,6 +146,7 @@ class GapReasons:
             events.GroupDeleted: self._migration.deleted,
             member_events.MemberFailed: self._migration.failed,
             events.MemberReconciled: self._handovers.reconciled,
+            events.MemberUpdated: self._handovers.updated,
             member_events.MemberStarted: self._of_member,
             member_events.PartitionsAssigned: self._of_member,
             member_events.PartitionsRevoked: self._revoked,
@@ -267,7 +268,7 @@ class GapReasons:
         shares: dict[Reason, int] = {}
         names: dict[Reason, str] = {}
         came_back = gap.new_owner == old_owner
-        handover = self._handovers.of(gap.partition, from_us, gap.new_owner)
+        handover = self._handovers.of(gap.partition, from_us, gap.new_owner, ending == _NEW)
         if handover is not None:
             empty_us = self._empty_us(handover[0], handover[2])
             parts: Iterable[tuple[Reason, str, int]] = _handed_over(

@@ -232,8 +232,12 @@ class Memberships:
 
     def see_alive(self, row: Row) -> None:
         """Remember the row if it shows its member alive."""
-        if row.get("member_id") and (row["source"] == "member" or row["event"] in _ALIVE):
-            self._alive[row["member_id"]] = row
+        member_id = row.get("member_id")
+        if row["event"] == "share_consumer_gone":  # rows of share consumers have no member ids
+            ids = [one for one, name in self._names.items() if name == row["member"]]
+            member_id = ids[-1] if ids else None
+        if member_id and (row["source"] == "member" or row["event"] in _ALIVE):
+            self._alive[member_id] = row
 
     def name(self, row: Row) -> str:
         """The name of the member that a row is about, "" if it is about none."""

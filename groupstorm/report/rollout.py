@@ -27,6 +27,7 @@ from groupstorm.storms.deployments.alternatives import (
 from groupstorm.storms.deployments.manifests.kafka_environment import Found
 from groupstorm.storms.deployments.manifests.plan import Plan
 from groupstorm.storms.deployments.manifests.property_names import (
+    APPLICATION_ID,
     LISTENER_CONCURRENCY,
     OF_STREAMS,
     SETTINGS_OF_STREAMS,
@@ -45,6 +46,7 @@ from groupstorm.storms.scenario.setting_names import (
     OUTLASTS,
     RUNS,
     STANDBYS,
+    STREAMS_PROTOCOL,
     UNSUPPORTED,
 )
 from groupstorm.storms.scenario.settings import Settings
@@ -348,16 +350,25 @@ def _of_clients(own: Mapping[str, Any], plan: Plan, settings: Settings, needs_id
         pod_name = "$(POD_NAME)" if prefix.isupper() else "${POD_NAME}"
         yield f"# {pod_name}: the pod's name, from its environment"
         yield line(INSTANCE, pod_name)
+    is_streams_group = own.get(GROUP_PROTOCOL, settings.choice(GROUP_PROTOCOL)) == STREAMS_PROTOCOL
     for name in (STRATEGY, GROUP_PROTOCOL, "session.timeout.ms", STANDBYS, LEAVE):
-        if name in own:
+        if name in own and not (name == STANDBYS and is_streams_group):
             yield line(name, own[name])
     gone = [INSTANCE] if own.get(INSTANCE) == "none" else UNSUPPORTED.get(own.get(GROUP_PROTOCOL, ""), {})
     yield from (f"# remove {name}{where[name]}" for name in gone if name in found)
-    if CONSUMER_SESSION_TIMEOUT in own:
-        group = (found["group.id"].value if "group.id" in found else None) or "GROUP"
-        yield "kafka-configs.sh --bootstrap-server BROKER --alter --entity-type groups \\"
-        timeout_ms = own[CONSUMER_SESSION_TIMEOUT]
-        yield f"  --entity-name {group} --add-config consumer.session.timeout.ms={timeout_ms}"
+    ids = [found[name].value for name in ("group.id", APPLICATION_ID) if name in found]
+    configs = {"consumer.session.timeout.ms": own.get(CONSUMER_SESSION_TIMEOUT)}
+    if is_streams_group and {GROUP_PROTOCOL, STANDBYS} & own.keys():
+        configs["streams.num.standby.replicas"] = own.get(STANDBYS, settings.integer(STANDBYS))
+    yield from _of_group(configs, next(filter(None, ids), "GROUP"))
+
+
+def _of_group(configs: Mapping[str, int | None], group: str) -> Iterator[str]:
+    """Configurations of the group; of a streams group Kafka Streams ignores its own number of standbys."""
+    for name, value in configs.items():
+        if value:
+            yield "kafka-configs.sh --bootstrap-server BROKER --alter --entity-type groups \\"
+            yield f"  --entity-name {group} --add-config {name}={value}"
 
 
 def _streams_prefix(properties: Sequence[Found]) -> str:

@@ -19,6 +19,7 @@ from groupstorm.storms.runs.several import start_outweighs
 from groupstorm.storms.runs.sweep import VARIANT, Axis, Outcome, Point, Sweep
 from groupstorm.storms.scenario.files import Scenario
 from groupstorm.verdicts.measures import BY_FIGURE, Spread, first_that_meets, furthest_from_chord, spread_of
+from groupstorm.verdicts.ranking import not_ranked, unfit_variants
 from groupstorm.verdicts.recommendation import recommendation
 from groupstorm.verdicts.requirements import Requirement, figures_with_numbers
 from groupstorm.wording import counted, listed
@@ -182,7 +183,7 @@ def _recommendations(
         start = start_outweighs([*scenarios.values()], runs, start_us, weights)
         found[befalls] = [f"No recommendation: {start}."]
         if start is None:
-            found[befalls] = recommendation(runs, defaults, weights)
+            found[befalls] = [*recommendation(runs, defaults, weights), *not_ranked(unfit_variants(runs))]
     return [
         f"With {befalls}: {' '.join(sentences)}" if befalls else sentence
         for befalls, sentences in found.items()

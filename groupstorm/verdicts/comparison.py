@@ -254,7 +254,7 @@ def _skipped_sentences(variants: Runs) -> list[str]:
 
 def _balance_sentence(variants: Runs) -> str:
     """After how long, and how many probing rebalances, nothing was left to be moved."""
-    parts = []
+    parts, more = [], ""
     for name, runs in variants.items():
         probes = spread_of(figures.probing_rebalances for figures in runs)
         probing = counted(round(probes.median) if probes else 0, "probing rebalance")
@@ -262,13 +262,14 @@ def _balance_sentence(variants: Runs) -> str:
             parts.append(f"under {name} none was needed")
             continue
         never = sum(figures.converged_after_seconds is None for figures in runs)
+        more = " A longer settle_timeout_ms tells whether one comes later." if never else more
         after = spread_of(figures.converged_after_seconds for figures in runs)
         if after is None:
-            parts.append(f"under {name} never ({probing})")
+            parts.append(f"under {name} not before the end ({probing})")
             continue
         but = f", but not in {never} of {len(runs)} seeds" if never else ""
         parts.append(f"under {name} {seconds(after.median)} after the first change ({probing}{but})")
-    return f"A stable assignment came {', '.join(parts)}."
+    return f"A stable assignment came {', '.join(parts)}.{more}"
 
 
 def _traffic_sentences(variants: Runs) -> list[str]:

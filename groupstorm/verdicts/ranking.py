@@ -185,7 +185,7 @@ FATAL: Final[Mapping[str, str]] = {
     "INCONSISTENT_GROUP_PROTOCOL": "they offer no assignor that all others offer",
     "FENCED_INSTANCE_ID": "another process has their group.instance.id",
     "UNRELEASED_INSTANCE_ID": "one that has not left has their group.instance.id until its session ends",
-    "GROUP_MAX_SIZE_REACHED": "the group is full, see group.max.size",
+    "GROUP_MAX_SIZE_REACHED": "the group is full, see group.max.size or group.consumer.max.size",
     "INVALID_SESSION_TIMEOUT": "the broker does not allow their session.timeout.ms",
     "GROUP_AUTHORIZATION_FAILED": "they may not read the group",
 }

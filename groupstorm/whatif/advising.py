@@ -233,8 +233,11 @@ class Search:
                 sentence += " in a way that the seeds do not explain"
         else:
             sentence = f"no change of one or two settings makes a difference that counts ({_COUNTS})"
-            if all(map(_unfit, [advice.plain, *ran])):
-                return f"{sentence}: as it is, and with every change, {_unfit(advice.plain)}"
+            why, well = _unfit(advice.plain), [one.label for one in ran if not _unfit(one)]
+            if why and not well:
+                return f"{sentence}: as it is, and with every change, {why}"
+            if why:
+                return f"{sentence}; but as it is, {why}, and not with {well[0]}"
         before, after = advice.plain.spread(advice.figure), nearest and nearest.spread(advice.figure)
         if nearest is None or (before and after and not _is_less(after, before)):
             return sentence

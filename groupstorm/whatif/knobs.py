@@ -14,7 +14,7 @@ from groupstorm.coordinator.config import OPTIONS, bounds_beside
 from groupstorm.problems import InputError
 from groupstorm.storms.runs.choices import longest_silence_us
 from groupstorm.storms.runs.sweep import VARIANT, parse_axis
-from groupstorm.storms.scenario.consistency import of_protocol
+from groupstorm.storms.scenario.consistency import is_shared, of_protocol
 from groupstorm.storms.scenario.files import ResolvedScenario, Scenario
 from groupstorm.storms.scenario.setting_names import DEPLOYMENT, LEAVE, STANDBYS, STATEFUL_SET, STREAMS
 from groupstorm.storms.scenario.settings import Settings
@@ -91,7 +91,7 @@ def _assignors(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]
 
 
 def _protocol(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
-    if _is_streams(settings):
+    if _is_streams(settings) or is_shared(settings):  # share consumers are another class, and no setting
         return
     if _is_consumer(settings):
         classic = {PROTOCOL: CLASSIC, STRATEGY: ["cooperative-sticky"]}

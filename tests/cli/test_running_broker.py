@@ -25,7 +25,9 @@ def test_a_scenario_has_the_options_of_the_broker_or_is_refused(tmp_path: Path) 
         command = ["run", str(scenario), "--on", broker.address, "--allow-writes", "--out", "x", "--json"]
         answer = groupstorm(*command, cwd=tmp_path)
         other = groupstorm(*command, "--set", "group.max.size=7", cwd=tmp_path)
+        newer = groupstorm(*command, "--set", "group.protocol=consumer", cwd=tmp_path)
     assert answer.returncode == 0, answer.stderr
+    assert newer.returncode == 0, newer.stderr  # the broker's bounds and other kinds of groups do not matter
     assert json.loads(answer.stdout)["generations"] >= 1
     assert refused(other) == (
         f"groupstorm: group.max.size: 7: the broker at {broker.address} has 2147483647: "

@@ -160,6 +160,13 @@ def test_an_assignor_that_tears_joins_apart_is_named_with_the_remedy(
 
 
 @pytest.mark.slow
+def test_run_says_that_consumers_ended(tmp_path: Path) -> None:
+    """Only a comparison said so, of variants that it does not rank."""
+    full = ["--set", "if_never_settled=report", "--set", "group.max.size=3"]
+    result = groupstorm("run", "cold-start", *SMALL, *full, "--out", "x", cwd=tmp_path)
+    assert "Consumers ended with GROUP_MAX_SIZE_REACHED (the group is full, see" in result.stdout
+
+
 def test_a_configuration_that_cannot_settle_fails_the_run_with_the_remedy(tmp_path: Path) -> None:
     slow = ["--variant", "no-delay", "--set", "poll_interval_ms=400000"]
     slow += ["--set", "members=10", "--set", "partitions=20"]
@@ -207,6 +214,18 @@ def test_a_group_that_nobody_reads_for_is_not_told_to_have_more_members(tmp_path
     ran = groupstorm("run", "migrate-streams", "--variant", "at-once", "--out", "x", cwd=tmp_path)
     assert "nobody processes any of the 1,200 records a second that arrive" in ran.stderr
     assert "with which it keeps up" not in ran.stderr
+
+
+def test_a_share_group_whose_last_consumers_died_late_has_nobody(tmp_path: Path) -> None:
+    """What a share group did counts over the last half of its time."""
+    (tmp_path / "dead.yaml").write_text(
+        "{name: dead, settings: {group.protocol: share, members: 3, partitions: 4, record_rate: 1, "
+        "process_ms: 50, start_ms: 5s, least_duration_ms: 4m}, "
+        "steps: [{at_ms: 0, do: start}, {at_ms: 200s, do: crash, members: all}]}"
+    )
+    ran = groupstorm("run", "dead.yaml", "--out", "x", cwd=tmp_path)
+    assert "nobody is left to process any of the 4 records a second that arrive" in ran.stderr
+    assert "in the mean its members process more" not in ran.stderr
 
 
 def test_members_that_do_no_record_in_the_last_seconds_may_just_be_slow(tmp_path: Path) -> None:

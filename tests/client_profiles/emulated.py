@@ -18,10 +18,10 @@ from groupstorm.coordinator.messages import (
     Response,
     SyncGroup,
 )
-from groupstorm.storms.live.play import BOUNDS
 from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.scenario.files import parse
 from groupstorm.storms.scenario.setting_names import BACKGROUND, NEVER
+from groupstorm.storms.scenario.settings import BY_NAME
 from groupstorm.storms.world.broker import VirtualBroker
 from groupstorm.storms.world.simulation import simulate
 from tests.client_profiles.recording import PARTITIONS, Recording, Session
@@ -82,7 +82,7 @@ def _document(session: Session, recording: Recording) -> dict[str, Any]:
     if session.protocol:
         settings["group.protocol"] = session.protocol
         options = {name: int(value) for name, value in session.broker.items()}
-        settings |= {name: value for name, value in options.items() if name not in BOUNDS}
+        settings |= {name: value for name, value in options.items() if name in BY_NAME}
     if session.assignor:
         settings["partition.assignment.strategy"] = session.assignor
     return {"name": session.name, "settings": settings, "steps": list(_steps(recording))}

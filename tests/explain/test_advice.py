@@ -28,6 +28,11 @@ STATIC = "Use static members if a process is back within session.timeout.ms."
 NO_ROUND = "Nothing in the group: partitions wait for as long as a restart takes. Make restarts faster."
 NEW_PROTOCOL = "or use group.protocol=consumer, in which nobody waits for the slow one."
 
+LOWER = (
+    "Lower group.consumer.heartbeat.interval.ms, and its bound in the broker, "
+    "group.consumer.min.heartbeat.interval.ms (5 s)."
+)
+
 
 @pytest.mark.parametrize(
     ("preset", "variant", "settings", "pattern", "advice"),
@@ -68,7 +73,8 @@ NEW_PROTOCOL = "or use group.protocol=consumer, in which nobody waits for the sl
             "streams",
             {"partitions": 6},
             "waits-for-heartbeat",
-            "Lower group.streams.heartbeat.interval.ms.",
+            "Lower group.streams.heartbeat.interval.ms, and its bound in the broker, "
+            "group.streams.min.heartbeat.interval.ms (5 s).",
             marks=pytest.mark.slow,
         ),
         (
@@ -108,7 +114,7 @@ def test_advice_is_for_this_group(
 ) -> None:
     found = explained(storm(tmp_path / "x", preset, variant, settings))
     [own] = [one for one in found.findings if one.pattern.name == pattern]
-    assert own.pattern.advice == (advice or "Lower group.consumer.heartbeat.interval.ms.")
+    assert own.pattern.advice == (advice or LOWER)
 
 
 def test_what_may_be_the_smaller_part_of_the_time_is_no_pattern(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from tests.explain.explaining import (
     names,
     removed,
     round_of,
+    scenario_storm,
     state,
     trace_of,
 )
@@ -417,3 +418,18 @@ def test_a_damaged_time_that_makes_ages_of_a_trace_takes_no_longer(tmp_path: Pat
     assert found.baseline.slices > 70_000_000
     assert found.baseline.per_slice == 0
     assert "autoscaler-flapping" not in names(found)
+
+
+def test_a_share_consumer_was_alive_until_its_last_row(tmp_path: Path) -> None:
+    """Rows of share consumers have no member ids: the row that it had joined by counted as the last."""
+    trace = scenario_storm(
+        tmp_path,
+        """
+        name: dies
+        question: A share consumer dies. Until when did it live?
+        settings: {group.protocol: share, members: 2, partitions: 2, record_rate: 1}
+        steps: [{at_ms: 0, do: start}, {at_ms: 90s, do: crash, members: [1]}]
+        """,
+    )
+    (finding,) = (one for one in explained(trace).findings if one.pattern.name == "session-expired")
+    assert finding.match.sentence.endswith("the last row of it is of 90.000 s.")

@@ -9,7 +9,16 @@ from typing import Any
 import pytest
 
 from groupstorm.explain.findings import Finding
-from tests.explain.explaining import END_OF_FORMED, FORMED, added, explained, removed, round_of, trace_of
+from tests.explain.explaining import (
+    END_OF_FORMED,
+    FORMED,
+    added,
+    explained,
+    removed,
+    round_of,
+    scenario_storm,
+    trace_of,
+)
 
 Row = dict[str, Any]
 Rows = list[Row]
@@ -138,3 +147,46 @@ def test_a_restart_is_only_sure_if_a_row_tells_of_the_process(
     assert finding.pattern.name == "static-session-too-short"
     assert (finding.match.unknown == "") == is_known
     assert ("If they were not restarted" in finding.pattern.advice) != is_known
+
+
+def test_a_consumer_group_keeps_the_place_of_a_dead_member_from_its_successor(tmp_path: Path) -> None:
+    """KIP-848: the dead process cannot release its group.instance.id. A longer session makes it worse."""
+    trace = scenario_storm(
+        tmp_path,
+        """
+        name: dies
+        question: A static member of a consumer group dies. When is it back?
+        figures_from: warm_up_ms
+        settings: {group.protocol: consumer, group.instance.id: ordinal, members: 3, restart_failed: true,
+          start_ms: {exactly: 10s}}
+        steps:
+          - {at_ms: 0, do: start}
+          - {at_ms: 2m, do: crash-restart, members: [1]}
+        """,
+    )
+    finding = explained(trace).findings[0]
+    assert finding.pattern.name == "static-unreleased"
+    assert finding.match.sentence.startswith("1 session expired; 1 member died, and their place was kept")
+    assert finding.match.sentence.endswith(" Refused before with UNRELEASED_INSTANCE_ID: 2 starts.")
+    assert "a shorter group.consumer.session.timeout.ms ends that sooner" in finding.pattern.advice
+
+
+def test_a_living_member_whose_id_another_process_has_is_a_twin(tmp_path: Path) -> None:
+    refused = {"s": 80, "source": "member", "event": "member_failed", "error": "UNRELEASED_INSTANCE_ID"}
+    rows = [*static_group("b", "c"), refused | {"member": "b", "member_id": "b-2"}]
+    (finding,) = found_in(tmp_path, rows)
+    assert finding.pattern.name == "static-fenced"
+
+
+@pytest.mark.parametrize(("end_s", "until"), [(279, " or before the trace ended"), (281, "")])
+def test_a_trace_that_ends_within_three_minutes_does_not_say_that_a_member_stayed_away(
+    tmp_path: Path, end_s: int, until: str
+) -> None:
+    rows = [
+        *expired_and_back()[:-1],
+        {"s": end_s, "event": "offsets_committed", "member": "c", "member_id": "c-1"},
+    ]
+    rows = [row for row in rows if row.get("member_id") != "b-2" and float(row["s"]) != 130]
+    (finding,) = explained(trace_of(tmp_path, sorted(rows, key=lambda row: float(row["s"])))).findings
+    assert finding.pattern.name == "static-orphan"
+    assert f"within three minutes{until}." in finding.match.sentence

@@ -16,10 +16,10 @@ def test_a_partition_that_its_owner_gives_up_is_released_when_it_is_told_and_nob
     handovers.reconciled(20, _has("a", revoking=("t-0",)))
     handovers.reconciled(30, _has("a"))
     handovers.reconciled(40, _has("b", "t-0"))
-    assert handovers.of("t-0", 25, "b") == Handover(30, False, 40)
-    assert handovers.of("t-0", 35, "b") == Handover(35, False, 40)
-    assert handovers.of("t-0", 41, "b") is None
-    assert handovers.of("t-0", 25, "a") is None
+    assert handovers.of("t-0", 25, "b", False) == Handover(30, False, 40)
+    assert handovers.of("t-0", 35, "b", False) == Handover(35, False, 40)
+    assert handovers.of("t-0", 41, "b", False) is None
+    assert handovers.of("t-0", 25, "a", False) is None
 
 
 def test_only_a_member_whose_session_ended_has_expired() -> None:
@@ -28,4 +28,4 @@ def test_only_a_member_whose_session_ended_has_expired() -> None:
         handovers.reconciled(10, _has("a", "t-0"))
         handovers.removed(50, MemberRemoved("g", "a", "a-id", None, 2, cause))
         handovers.reconciled(60, _has("b", "t-0"))
-        assert handovers.of("t-0", 15, "b") == Handover(50, expired, 60)
+        assert handovers.of("t-0", 15, "b", False) == Handover(50, expired, 60)

@@ -76,3 +76,24 @@ def test_a_group_of_which_no_round_is_known_has_no_leader_that_is_back() -> None
     found = of_rows((0, STARTED), (0, assigned("a", "p0", "p1")), (0, CREATED), (10, assigned("a", "p2")))
     assert found.us.keys().isdisjoint({Reason.STATIC_LEADER})
     assert sum(found.us.values()) == 10_000_000
+
+
+@pytest.mark.parametrize(
+    ("updated_s", "expected"),
+    [
+        (None, {Reason.NEXT_HEARTBEAT: 84, Reason.NEXT_POLL: 1}),  # the broker knows a topic that all name
+        (5, {Reason.NEXT_HEARTBEAT: 84, Reason.NEXT_POLL: 1}),
+        (90, {Reason.METADATA: 80, Reason.NEXT_HEARTBEAT: 4, Reason.NEXT_POLL: 1}),
+    ],
+)
+def test_in_a_consumer_group_the_heartbeat_is_waited_for_once_a_member_subscribes_to_the_topic(
+    updated_s: float | None, expected: dict[Reason, float]
+) -> None:
+    """p2 is created at 10 s; its owner is told at 94 s, and takes it at 95 s."""
+    rows: list[tuple[float, TracedEvent]] = [
+        (94, events.MemberReconciled(G, "a", "a", 2, "STABLE", ("p0", "p2"), ())),
+        (95, assigned("a", "p2")),
+    ]
+    if updated_s is not None:
+        rows.append((updated_s, events.MemberUpdated(G, "b", "b", 2)))
+    assert in_seconds(grown(*rows)) == expected

@@ -189,6 +189,20 @@ def test_kafka_streams_as_its_framework_spells_it(variable: str, line: str) -> N
     assert found["standbys"] == [line]
 
 
+def test_standbys_of_a_streams_group_are_the_groups() -> None:
+    """StreamsConfig: an application's own num.standby.replicas is ignored with group.protocol=streams."""
+    application = {"KAFKA_STREAMS_APPLICATION_ID": "joins", "KAFKA_STREAMS_GROUP_PROTOCOL": "streams"}
+    found = lines_of(workload(container=env(**application)), state_bytes=10**9)
+    configs = [
+        "kafka-configs.sh --bootstrap-server BROKER --alter --entity-type groups \\",
+        "  --entity-name joins --add-config streams.num.standby.replicas=1",
+    ]
+    assert found["standbys"] == configs
+    classic = {"KAFKA_STREAMS_APPLICATION_ID": "joins", "KAFKA_STREAMS_NUM_STANDBY_REPLICAS": "1"}
+    found = lines_of(workload(container=env(**classic)), state_bytes=10**9)
+    assert found["streams-group"][1:] == configs
+
+
 def test_an_application_with_state_that_becomes_a_stateful_set_gets_a_volume() -> None:
     container = env(KSQL_KSQL_SERVICE_ID="joins")
     assert lines_of(workload(container=container), state_bytes=10**9)["static-members"] == [

@@ -50,7 +50,8 @@ def test_a_full_group_is_named() -> None:
     [figures] = runs(9)
     full = replace(figures, consumers_failed={"GROUP_MAX_SIZE_REACHED": 4})
     assert rollouts(STUCK, figures=full).stuck == (
-        f"{STUCK.stuck}; consumers ended with GROUP_MAX_SIZE_REACHED (the group is full, see group.max.size)"
+        f"{STUCK.stuck}; consumers ended with GROUP_MAX_SIZE_REACHED (the group is full, see group.max.size "
+        "or group.consumer.max.size)"
     )
 
 

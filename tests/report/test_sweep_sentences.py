@@ -68,3 +68,15 @@ def test_a_mark_says_whether_the_configuration_or_the_emulation_is_wrong() -> No
     assert notes({}, livelock) == ["! the group cannot settle in some of these runs (livelock: 3 rounds)"]
     assert notes(livelock, fault) == ["! an invariant broke in some of these runs"]
     assert notes({}, {}) == []
+
+
+def test_points_whose_consumers_ended_are_named() -> None:
+    dead = replace(NOTHING, unowned_partition_seconds=1.0, consumers_failed={"FENCED_INSTANCE_ID": 1})
+    axis = Axis("session.timeout.ms", ("20s", "30s"), (20_000, 30_000))
+    points = [
+        Point((label,), {axis.name: value}) for label, value in zip(axis.labels, axis.values, strict=True)
+    ]
+    outcomes = [Outcome(point, {0: dead}) for point in points]
+    assert sweep_answer(Sweep("cold-start", None, (axis,), 0, 1, {}), outcomes, [], None)[-1].startswith(
+        "Not ranked are session.timeout.ms=20s and session.timeout.ms=30s: consumers ended with FENCED_"
+    )

@@ -56,7 +56,7 @@ def test_all_figures_of_many_runs_stand_in_blocks() -> None:
 
 def test_all_figures_that_count_by_name_have_a_row_for_each_name() -> None:
     by_name = [field.name for field in dataclasses.fields(Figures) if "Mapping[str, int]" in str(field.type)]
-    counted: dict[str, Any] = dict.fromkeys(by_name, {"SOME_NAME": 3})
+    counted: dict[str, Any] = {name: {"SOME_NAME": 3} for name in by_name}
     lines = printed({"a": [figures(1, **counted)]}, everything=True)
     shown = [line.partition(":")[0] for line in lines if ": SOME_NAME" in line and line.endswith(" 3")]
     assert sorted(shown) == sorted(by_name)

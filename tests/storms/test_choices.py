@@ -121,6 +121,17 @@ def test_a_session_timeout_below_the_default_is_a_caution_with_the_longest_silen
     assert "never silent" in quiet.cautions["15"]
 
 
+def test_one_of_another_kind_of_group_is_none() -> None:
+    name = "group.consumer.session.timeout.ms"
+    found = choices({"now": resolved(), "classic": resolved(**{name: "20s"})})
+    assert "below the default" not in found.cautions["classic"]
+
+
+def test_share_consumers_are_no_setting() -> None:
+    found = choices({one: resolved(**{"group.protocol": one}) for one in ("consumer", "share")})
+    assert "written for KafkaShareConsumer, and needs Apache Kafka 4.2 (brokers)" in found.cautions["share"]
+
+
 def test_a_poll_interval_below_the_default_is_a_caution() -> None:
     found = choices({str(s): resolved(**{"max.poll.interval.ms": s * 1000}) for s in (60, 300, 600)})
     assert list(found.cautions) == ["60"]
@@ -188,6 +199,8 @@ def test_settings_of_the_broker_that_files_leave_out_have_defaults_too() -> None
         assert found.has_them == "45"
         assert list(found.cautions) == ["20"]
         assert found.cautions["20"] == (
+            f"A {name} below the default removes members that are silent for longer. Here healthy processes "
+            "are never silent: check that yours are not silent for longer (gc_pause_ms). "
             f"{name} is the broker's, for all its groups; with 20000 it does not start without "
             "group.consumer.min.session.timeout.ms=20000."
         )

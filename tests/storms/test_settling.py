@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -235,9 +236,27 @@ def test_members_that_are_enough_by_arithmetic_keep_up() -> None:
         assert lag_growth(ran.figures) is None
 
 
+@pytest.mark.parametrize(("members", "partitions", "enough"), [(3, 4, 4), (8, {"hot": 6, "cold": 2}, 16)])
+def test_members_of_a_share_group_read_as_kafka_assigns(members: int, partitions: Any, enough: int) -> None:
+    """One of three reads two of four partitions, and cannot, though three could do all of it together. Of
+    eight members on eight partitions each reads one; of nine it is open who reads which two."""
+    by_topic = isinstance(partitions, dict)
+    given = {"topic_partitions" if by_topic else "partitions": partitions}
+    given |= {"record_rate": {"hot": 1.0, "cold": 0.1} if by_topic else 0.6, "process_ms": 1_200}
+    share = {"group.protocol": "share", "members": members}
+    load = member_load(scenario([START], **share, **given).resolve(None, 0, {}).settings)
+    assert load.per_member is not None
+    assert load.arriving < load.per_member * members
+    assert load.of_unluckiest(members) >= load.per_member
+    assert load.enough_members() == enough
+
+
 def test_a_group_that_the_broker_would_refuse_is_refused_before_the_run(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"group.max.size: 5: .*GROUP_MAX_SIZE_REACHED.*starts 10"):
         run(scenario([START], **{"group.max.size": 5}).resolve(None, 1, {}), tmp_path / "x")
+    newer = {"group.protocol": "consumer", "group.max.size": 2, "group.consumer.max.size": 5}
+    with pytest.raises(InputError, match=r"^group.consumer.max.size: 5: .*starts 10"):
+        run(scenario([START], **newer).resolve(None, 1, {}), tmp_path / "x")
     clients = {"client_profile": ["aiokafka", "franz-go"]}
     with pytest.raises(InputError, match=r"aiokafka: roundrobin; franz-go: cooperative-sticky"):
         run(scenario([START], **clients).resolve(None, 1, {}), tmp_path / "x")

@@ -113,7 +113,10 @@ def test_ratios(value: float, least: float, words: str) -> None:
         ({"records_skipped": 3}, "; 3 records skipped (auto.offset.reset=earliest reads them)."),
         ({"lag_growth_per_second": 1}, "; at the end the lag still grew by 1 record a second: less is"),
         ({"lag_growth_per_second": 1.5}, "; at the end the lag still grew by 1.5 records a second: less is"),
-        ({"probing_rebalances": 1}, "at no time did every task run; no stable assignment came, in 1 probing"),
+        (
+            {"probing_rebalances": 1},
+            "at no time did every task run; no stable assignment came before the end (",
+        ),
         (
             {
                 "probing_rebalances": 2,
@@ -320,7 +323,7 @@ def test_a_variant_whose_consumers_died_or_whose_group_never_rests_is_not_ranked
         "streams": "the group could not change its protocol (GROUP_ID_NOT_FOUND)",
         "refused": "the group could not change its protocol (GROUP_ID_NOT_FOUND)",
         "dead": "consumers ended with FENCED_INSTANCE_ID (another process has their group.instance.id) and "
-        "GROUP_MAX_SIZE_REACHED (the group is full, see group.max.size)",
+        "GROUP_MAX_SIZE_REACHED (the group is full, see group.max.size or group.consumer.max.size)",
         "restless": "the group did not come to rest (never at rest)",
     }
 

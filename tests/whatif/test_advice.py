@@ -274,3 +274,19 @@ def test_whatif_refuses_surge_that_would_disarm_a_later_step(tmp_path: Path) -> 
     check_change(load(str(file)).resolve(None, 0, {"max_unavailable": 2}))
     with pytest.raises(InputError, match="max_surge: with surge processes have other names"):
         check_change(load(str(file)).resolve(None, 0, {"max_surge": 1}))
+
+
+def test_share_consumers_are_not_made_consumers_by_a_setting() -> None:
+    """KafkaShareConsumer refuses group.protocol."""
+    changes = changes_of(scenario([START], **{"group.protocol": "share"}).resolve(None, 0, {}))
+    assert not any("group.protocol" in change.settings for change in changes)
+
+
+@pytest.mark.slow
+def test_a_change_with_which_consumers_live_on_is_named_if_no_figure_is_better(tmp_path: Path) -> None:
+    """A member of KIP-848 that dies cannot take its group.instance.id back, and ends; one of the classic
+    protocol can."""
+    static = {"group.protocol": "consumer", "group.instance.id": "ordinal", "partitions": 1}
+    advice = advised(tmp_path, {**CRASH, "do": "crash-restart"}, runs=4, start_ms=9_000, **static)
+    assert "but as it is, consumers ended with UNRELEASED_INSTANCE_ID" in advice.reason
+    assert advice.reason.endswith(" and not with group.protocol=classic with cooperative-sticky")

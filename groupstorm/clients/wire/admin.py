@@ -202,20 +202,23 @@ async def delete_group(cluster: ClusterClient, group: str) -> None:
     Raises InputError if the cluster refuses.
     """
     async with _coordinator_of(cluster, group) as connection:
-        await _remove_members(cluster, connection, group)
+        codec, request = REQUEST_CODECS[messages.DescribeGroup], messages.DescribeGroup(group, version=0)
+        described = await _ask(cluster, connection, codec.api, codec.build(request))
+        members = [member for one in described.groups for member in one.members]
+        await _remove(cluster, connection, group, members)
         response = await _ask(cluster, connection, DELETE_GROUPS, fields(groups_names=(group,)))
+        if Error.NON_EMPTY_GROUP in (Error(one.error_code) for one in response.results):  # a consumer group
+            await _remove(cluster, connection, group, (await describe_consumer_group(cluster, group)).members)
+            response = await _ask(cluster, connection, DELETE_GROUPS, fields(groups_names=(group,)))
     results = [(one.group_id, one.error_code, None) for one in response.results]
     _check("group", (result for result in results if Error(result[1]) is not Error.GROUP_ID_NOT_FOUND))
 
 
-async def _remove_members(cluster: ClusterClient, connection: BrokerConnection, group: str) -> None:
+async def _remove(cluster: ClusterClient, connection: BrokerConnection, group: str, members: Any) -> None:
     """Remove all members as `kafka-consumer-groups` does (AdminClient.removeMembersFromConsumerGroup)."""
-    codec, request = REQUEST_CODECS[messages.DescribeGroup], messages.DescribeGroup(group, version=0)
-    described = await _ask(cluster, connection, codec.api, codec.build(request))
     leaving = [
         {"member_id": member.member_id, "group_instance_id": None, "reason": "the run is over"}
-        for one in described.groups
-        for member in one.members
+        for member in members
     ]
     if leaving:
         build = fields(group_id=group, members=leaving)

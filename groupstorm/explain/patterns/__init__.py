@@ -18,6 +18,7 @@ _RULES: Final[Mapping[str, Rule]] = {
     "mixed-assignors": membership.mixed_assignors,
     "migration-refused": membership.migration_refused,
     "static-fenced": membership.fenced_instances,
+    "static-unreleased": sessions.static_unreleased,
     "static-session-too-short": sessions.static_session_too_short,
     "static-orphan": sessions.static_orphan,
     "poison-record": waiting.poison_record,

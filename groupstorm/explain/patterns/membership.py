@@ -19,6 +19,7 @@ from groupstorm.explain.patterns.selecting import (
     unique,
     with_changes,
 )
+from groupstorm.explain.patterns.sessions import refused_starts
 from groupstorm.history.rebalances import REPLACED, Absence, ChangeKind, Rebalance
 from groupstorm.wording import counted, lasting, listed, seconds
 
@@ -72,8 +73,10 @@ def migration_refused(history: History) -> Match | None:
 def fenced_instances(history: History) -> Match | None:
     """A member was fenced (FENCED_INSTANCE_ID), or refused as another one has its group.instance.id
     (UNRELEASED_INSTANCE_ID of KIP-848), or one id was replaced three times within ten minutes: two processes
-    have the same group.instance.id, and take the membership from each other."""
-    fenced = history.of_kind("fenced")
+    have the same group.instance.id, and take the membership from each other. (If the other one had died: see
+    static-unreleased.)"""
+    of_the_dead = {one.row["seq"] for one in refused_starts(history)}
+    fenced = [one for one in history.of_kind("fenced") if one.row["seq"] not in of_the_dead]
     replaced: dict[str, list[Incident]] = {}
     for change in history.changes:
         if change.cause == REPLACED and change.kind is ChangeKind.CAME and change.instance is not None:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from groupstorm.explain.findings import Match
-from groupstorm.explain.history import History
-from groupstorm.explain.incidents import COORDINATOR_ERRORS, ZOMBIE_ERRORS
+from groupstorm.explain.history import History, Incident
+from groupstorm.explain.incidents import COORDINATOR_ERRORS, UNRELEASED, ZOMBIE_ERRORS
 from groupstorm.explain.patterns.selecting import (
     AFTER_US,
     SECOND_US,
@@ -125,8 +125,8 @@ def _told(history: History, kind: str) -> Match | None:
 def static_session_too_short(history: History) -> Match | None:
     """A static member's session expired, and the same group.instance.id came back within three minutes:
     the restart took longer than session.timeout.ms, so static membership saved nothing. (If the process
-    lived on: see session-expired.)"""
-    gone = [one for one in _static(history) if _return(history, one)]
+    lived on: see session-expired. If it died in a consumer group: see static-unreleased.)"""
+    gone = [one for one in _static(history) if _return(history, one) and not _is_kept(history, one)]
     if not gone:
         return None
     match = _match(history, gone, "came back under the same group.instance.id later")
@@ -140,9 +140,49 @@ def static_orphan(history: History) -> Match | None:
     """A static member's session expired, and its group.instance.id did not come back within three minutes:
     it was scaled in, or its successor has another id (pods of a Deployment), or it died. A static
     member does not leave when it stops, so its partitions wait for the whole session."""
-    gone = [one for one in _static(history) if not _return(history, one)]
-    what = "did not come back under the same group.instance.id within three minutes"
+    gone = [one for one in _static(history) if not (_return(history, one) or _is_kept(history, one))]
+    is_cut = any(history.last_us - one.time_us < RESTART_US for one in gone)
+    until = " or before the trace ended" if is_cut else ""
+    what = f"did not come back under the same group.instance.id within three minutes{until}"
     return _match(history, gone, what) if gone else None
+
+
+def static_unreleased(history: History) -> Match | None:
+    """A static member of a consumer group died, and the coordinator kept its place until its session ended:
+    it refuses a process that starts under the group.instance.id before (UNRELEASED_INSTANCE_ID), which ends
+    that consumer. So a longer session costs more, however fast the restart is."""
+    gone = [one for one in _static(history) if _is_kept(history, one)]
+    if not gone:
+        return None
+    match = _match(history, gone, "died, and their place was kept until then")
+    refused = refused_starts(history)
+    if refused:
+        match.sentence += f" Refused before with {UNRELEASED}: {counted(len(refused), 'start')}."
+        match.evidence = [*match.evidence, *(one.row for one in refused)]
+    return match
+
+
+def refused_starts(history: History) -> list[Incident]:
+    """The starts that were refused as a member that had died still had their group.instance.id: its session
+    expired soon after."""
+    return [one for gone in _static(history) for one in _refused(history, gone)]
+
+
+def _refused(history: History, gone: Change) -> list[Incident]:
+    return [
+        one
+        for one in history.of_kind("fenced")
+        if one.row.get("error") == UNRELEASED
+        and one.member in (gone.member, gone.instance)
+        and 0 <= gone.time_us - one.time_us <= RESTART_US
+    ]
+
+
+def _is_kept(history: History, gone: Change) -> bool:
+    """Whether a consumer group kept the place of a static member that died from those who came for it."""
+    died = (one.row["member_id"] for one in history.of_kind("crashed"))
+    is_back = history.is_consumer_group and _return(history, gone) is not None and gone.member_id in died
+    return is_back or bool(_refused(history, gone))
 
 
 def _expired(history: History) -> list[Change]:

@@ -42,7 +42,7 @@ from groupstorm.storms.runs.step_runner import (
 from groupstorm.storms.scenario.consistency import is_shared
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, NONE, OFFSET_RESET, STREAMS
-from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.settings import BY_NAME, Settings
 from groupstorm.storms.scenario.steps import VIRTUAL_STEPS, refuse_chaos_steps
 from groupstorm.storms.scenario.topics import topic_partitions
 from groupstorm.storms.world.broker import BROKER_SETTINGS, GROUP, broker_options
@@ -59,12 +59,8 @@ MEMBERS_MAX = 500
 #: Settings that have no effect on real members.
 VIRTUAL_SETTINGS = ("topic_pattern", "slow_records", "gc_pause_ms", "clock_drift_ppm", "members_per_pod")
 
-#: The broker's bounds of options of consumer groups: a fresh broker gets them, so that it takes the options.
-BOUNDS: Final = frozenset(
-    f"group.consumer.{bound}.{option}"
-    for bound in ("min", "max")
-    for option in ("session.timeout.ms", "heartbeat.interval.ms", "assignment.interval.ms")
-)
+#: Options of groups that are emulated in virtual time only.
+_OF_VIRTUAL_GROUPS: Final = ("group.share.", "group.streams.")
 
 _ADMIN = "groupstorm-admin"
 _REQUEST_TIMEOUT_MS = 30_000
@@ -179,18 +175,17 @@ async def _play(
 
 def _options(settings: Settings) -> Mapping[str, str]:
     """The broker's options; those of consumer groups only if members speak that protocol."""
-    if GroupProtocol.CONSUMER in protocols(settings):
-        return broker_options(settings)
-    return {name: str(settings.integer(name)) for name in BROKER_SETTINGS}
+    options = broker_options(settings)
+    names = options if GroupProtocol.CONSUMER in protocols(settings) else BROKER_SETTINGS
+    return {name: options[name] for name in names if not name.startswith(_OF_VIRTUAL_GROUPS)}
 
 
 async def _check_options(broker: RunningBroker, cluster: ClusterClient, options: Mapping[str, str]) -> None:
-    """A broker that runs already keeps its options. Raises InputError if the scenario has other ones."""
+    """A broker that runs already keeps its options. Raises InputError if the scenario has other ones; bounds
+    of options, which no scenario has, follow the values that are compared."""
     actual = await actual_options(cluster, options)
     for name, value in options.items():
-        if name in BOUNDS:  # the values themselves are compared
-            continue
-        if actual.get(name, value) != value:
+        if name in BY_NAME and actual.get(name, value) != value:
             raise InputError(
                 f"{name}: {value}: the broker at {broker.address} has {actual[name]}: "
                 f"--set {name}={actual[name]}, or change the broker"

@@ -15,9 +15,17 @@ from groupstorm.assignors import KAFKAS, protocol_name
 from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.coordinator.config import OPTIONS, bounds_beside
 from groupstorm.storms.runs.contradictions import contradict_themselves
+from groupstorm.storms.scenario.consistency import of_protocol
 from groupstorm.storms.scenario.files import FIGURES_FROM, ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
-from groupstorm.storms.scenario.setting_names import CONSUMER, GROUP_PROTOCOL, LOCK_DURATION, SETTINGS
+from groupstorm.storms.scenario.setting_names import (
+    CONSUMER,
+    GROUP_PROTOCOL,
+    LOCK_DURATION,
+    SETTINGS,
+    SHARE,
+    STREAMS_PROTOCOL,
+)
 from groupstorm.storms.scenario.settings import Settings, duration_unit_us
 from groupstorm.units import UNITS_US
 from groupstorm.verdicts.recommendation import Defaults, Distance
@@ -123,8 +131,9 @@ def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any]) -> Iterat
     """Sentences on settings that differ between configurations: timeouts below the default, a protocol."""
     own = scenario.settings
     clients = [*zip(client_defaults(own).at_start(), own.at_start(), strict=False)]  # rules come behind
+    chosen = defaults.keys() - ({*_SESSIONS} - {of_protocol(own, SESSION)})
     for name, caution in _ON_SHORTER.items():
-        if name in defaults and any(one.integer(name) < default.integer(name) for default, one in clients):
+        if name in chosen and any(one.integer(name) < default.integer(name) for default, one in clients):
             yield caution(scenario)
     for name, default in defaults.items():
         value = own.integer(name) if name in OPTIONS and _is_number(default) else default
@@ -135,6 +144,8 @@ def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any]) -> Iterat
     if GROUP_PROTOCOL in defaults and own.choice(GROUP_PROTOCOL) == CONSUMER:
         needs = consumer_protocol_needs(own.names("client_profile"))
         yield f"{GROUP_PROTOCOL}={CONSUMER} needs {needs}."
+    if GROUP_PROTOCOL in defaults and own.choice(GROUP_PROTOCOL) == SHARE:
+        yield _SHARE_CONSUMERS
     if STRATEGY in defaults and _is_own_assignor(STRATEGY, own.names(STRATEGY)):
         yield f"No Kafka client brings {own.names(STRATEGY)[0]}: every consumer has to be built with it."
 
@@ -148,15 +159,16 @@ def longest_silence_us(scenario: ResolvedScenario) -> int:
 def _on_silence(scenario: ResolvedScenario) -> str:
     """The risk of a session timeout below the default: figures show only the silence of the scenario."""
     longest_us = longest_silence_us(scenario)
-    session_us = scenario.settings.integer(SESSION) * 1000
+    session = of_protocol(scenario.settings, SESSION)
+    session_us = scenario.settings.integer(session) * 1000
     if longest_us >= session_us:
         return (
-            f"A {SESSION} of {seconds(session_us / 1e6)} removes healthy members here, too, which are silent "
+            f"A {session} of {seconds(session_us / 1e6)} removes healthy members here, too, which are silent "
             f"for up to {seconds(longest_us / 1e6)}: figures count only the times that the scenario has."
         )
     known = f"silent for {seconds(longest_us / 1e6)} at the longest" if longest_us else "never silent"
     return (
-        f"A {SESSION} below the default removes members that are silent for longer. Here healthy processes "
+        f"A {session} below the default removes members that are silent for longer. Here healthy processes "
         f"are {known}: check that yours are not silent for longer (gc_pause_ms)."
     )
 
@@ -178,7 +190,15 @@ def _on_short_locks(scenario: ResolvedScenario) -> str:
     )
 
 
-_ON_SHORTER: Final = {SESSION: _on_silence, POLL_INTERVAL: _on_long_batches, LOCK_DURATION: _on_short_locks}
+_SESSIONS: Final = (SESSION, *(f"group.{kind}.{SESSION}" for kind in (CONSUMER, SHARE, STREAMS_PROTOCOL)))
+_ON_SHORTER: Final = dict.fromkeys(_SESSIONS, _on_silence) | {
+    POLL_INTERVAL: _on_long_batches,
+    LOCK_DURATION: _on_short_locks,
+}
+_SHARE_CONSUMERS: Final = (
+    f"{GROUP_PROTOCOL}={SHARE} stands for share consumers, which are no setting: an application has to be "
+    "written for KafkaShareConsumer, and needs Apache Kafka 4.2 (brokers) and kafka-clients 4.2 or later."
+)
 
 
 def is_choice(setting: str) -> bool:

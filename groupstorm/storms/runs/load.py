@@ -11,7 +11,7 @@ from groupstorm.storms.scenario.consistency import commit_ns, is_shared
 from groupstorm.storms.scenario.setting_names import LARGEST_GROUP, STREAMS
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_work import Machines, SlowRecordList
-from groupstorm.storms.scenario.steps import Step
+from groupstorm.storms.scenario.steps import Step, partitions_at_end
 from groupstorm.storms.scenario.topics import rates_of, topic_partitions
 
 CONCURRENCY_MAX = 100
@@ -70,8 +70,8 @@ class MemberLoad:
     ``commit_s``: of the commit that each of its records waits for. ``quickest_s``: of a record of the
     quickest member. ``together``: what all members do, None if records take no time. Partitions are taken to
     be spread evenly by number, and the slowest member to own the busiest ones. ``is_shared``: of a share
-    group, whose members have equally much to do. ``threads``: of each instance of a Kafka Streams
-    application, whose members these are; None of other groups.
+    group, in which ceil(members / partitions) members read each partition (SimpleAssignor). ``threads``: of
+    each instance of a Kafka Streams application, whose members these are; None of other groups.
     """
 
     partitions: tuple[float, ...]
@@ -115,11 +115,14 @@ class MemberLoad:
     def busiest(self) -> float:
         return self.partitions[0] if self.partitions else 0
 
-    def of_unluckiest(self, members: int) -> float:
-        """Records a second for the member that has most to do."""
-        if self.is_shared:
-            return self.arriving / members
-        return sum(self.partitions[: -(-len(self.partitions) // members)])
+    def of_unluckiest(self, members: int, at_most: bool = False) -> float:
+        """Records a second for the member that has most to do. ``at_most``: also if it reads the busiest
+        partitions of a share group together, each of which has several members."""
+        count = len(self.partitions) or 1
+        readers = -(-members // count) if self.is_shared else 1
+        if readers > 1 and not at_most:
+            return max(self.arriving / members, self.busiest / readers)
+        return sum(self.partitions[: -(-count * readers // members)]) / readers
 
     def enough_members(self) -> int | None:
         """The least number of members above the present one of which none has too much to do."""
@@ -127,7 +130,7 @@ class MemberLoad:
             return None
         most = LARGEST_GROUP if self.is_shared else len(self.partitions)
         more = range(self.members + 1, most + 1)
-        return next((count for count in more if self.of_unluckiest(count) < self.per_member), None)
+        return next((count for count in more if self.of_unluckiest(count, True) < self.per_member), None)
 
     def enough_threads(self) -> int | None:
         """The least threads of each of the present instances with which none has too much to do."""
@@ -154,11 +157,6 @@ class MemberLoad:
 def members_added(settings: Settings, steps: Sequence[Step]) -> int:
     """The members that steps start beside those of the beginning."""
     return sum(step.count for step in steps if step.do == "add") * settings.integer("members_per_pod")
-
-
-def partitions_at_end(settings: Settings, steps: Sequence[Step]) -> dict[str, int]:
-    """The topics with their partitions, as many as they ever have."""
-    return {**topic_partitions(settings)} | {step.topic: step.partitions for step in steps if step.partitions}
 
 
 def member_load(settings: Settings, steps: Sequence[Step] = ()) -> MemberLoad:

@@ -25,7 +25,7 @@ from groupstorm.storms.runs.step_runner import Progress
 from groupstorm.storms.scenario.consistency import is_shared
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
-from groupstorm.storms.scenario.setting_names import STREAMS
+from groupstorm.storms.scenario.setting_names import CONSUMER, GROUP_PROTOCOL, SHARE, STREAMS
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.member_settings import strategies
 from groupstorm.storms.world.simulation import simulate
@@ -90,7 +90,8 @@ def refuse_group(settings: Settings) -> None:
     """Raise InputError if the broker would refuse members for good, unless the scenario is about that."""
     if settings.choice(IF_NEVER_SETTLED) == "report":
         return
-    largest = "group.share.max.size" if is_shared(settings) else "group.max.size"
+    newer = {CONSUMER: "group.consumer.max.size", SHARE: "group.share.max.size"}
+    largest = newer.get(settings.choice(GROUP_PROTOCOL), "group.max.size")
     members, most = settings.integer("members"), settings.integer(largest)
     if members * settings.integer("num.stream.threads") > most:
         raise InputError(

@@ -37,12 +37,13 @@ from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import (
     Step,
     created_topics,
+    partitions_at_end,
     read_step,
     read_time,
     releases,
     with_releases,
 )
-from groupstorm.storms.scenario.topics import check_topics, topic_names
+from groupstorm.storms.scenario.topics import check_topics
 from groupstorm.yaml_documents import parse_toml, parse_yaml, read_text
 
 #: The field of a scenario that says from when on figures count; `figures.accumulator` reads it in the trace.
@@ -106,7 +107,7 @@ class Scenario:
         for own in settings.of_profiles():
             check_consistency(own)
         check_member_names(settings)
-        check_topics(f"{self.source}: ", settings, (*topic_names(settings), *created))
+        check_topics(f"{self.source}: ", settings, partitions_at_end(settings, steps))
         check_application(self.source, settings, steps)
         refuse_idle(settings, overlays[1:2] if self._has_other_protocols(overrides) else overlays)
         check_share_group(self.source, settings, steps)

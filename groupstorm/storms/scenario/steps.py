@@ -19,7 +19,7 @@ from groupstorm.storms.scenario.quantities import TOPIC_NAME_EXPECTED, is_topic_
 from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
 from groupstorm.storms.scenario.setting_names import MAX_MEMBERS, MAX_PARTITIONS
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
-from groupstorm.storms.scenario.topics import topic_names
+from groupstorm.storms.scenario.topics import topic_names, topic_partitions
 from groupstorm.tables import rows
 from groupstorm.units import microseconds
 
@@ -312,3 +312,8 @@ def _start_within_us(settings: Settings, steps: Sequence[Step]) -> int:
     later_ms = min((step.at_ms for step in steps if step.do != START), default=None)
     within_us = max(periods_ms) * 1000
     return within_us if later_ms is None else min(within_us, later_ms * 250)
+
+
+def partitions_at_end(settings: Settings, steps: Sequence[Step]) -> dict[str, int]:
+    """The topics with their partitions, as many as they ever have."""
+    return {**topic_partitions(settings)} | {step.topic: step.partitions for step in steps if step.partitions}

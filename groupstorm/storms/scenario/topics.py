@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.record_rate_settings import RateChanges, RecordRate, RecordSkew, shares
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.slow_work import SlowRecordList
 
 
 def topic_partitions(settings: Settings) -> Mapping[str, int]:
@@ -53,16 +54,23 @@ def rates_of(settings: Settings, topic: str, partition: int) -> tuple[tuple[int,
     return _distinct(rates)
 
 
-def check_topics(where: str, settings: Settings, topics: Collection[str]) -> None:
-    """Raise InputError if `record_rate` or a row of rates names a topic that the scenario does not have."""
+def check_topics(where: str, settings: Settings, topics: Mapping[str, int]) -> None:
+    """Raise InputError if `record_rate`, a row of rates or a slow record names a topic that the scenario does
+    not have, or a slow record a partition. ``topics``: all that it ever has, with their partitions."""
     base = settings.of_type("record_rate", RecordRate)
     changes = settings.optional("record_rate_over_time", RateChanges)
     named = [("record_rate", topic) for topic, _ in base.by_topic]
     if changes is not None:
         named += [("record_rate_over_time", row.topic) for row in changes.rows if row.topic is not None]
+    slow = [one for one in settings.of_type("slow_records", SlowRecordList).records if one.every is None]
+    named += [("slow_records: topic", one.topic) for one in slow]
     for setting, topic in named:
         if topic not in topics:
             raise InputError(f"{where}{setting}: {topic!r} is none of the topics ({', '.join(topics)})")
+    for one in slow:
+        if one.partition >= topics[one.topic]:
+            most = topics[one.topic] - 1
+            raise InputError(f"{where}slow_records: partition: {one.partition}: expected at most {most}")
 
 
 def _share(skew: RecordSkew | None, topic: str, partition: int, partitions: int, mean: int) -> int:
