@@ -17,7 +17,6 @@ import pytest
 
 from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
 from groupstorm.coordinator.coordinator import GroupCoordinator
-from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.script.clients import Names
 from groupstorm.coordinator.script.driver import Driver, ScriptedPlugin, StreamsSetting
@@ -104,31 +103,8 @@ _JOIN = {
     "topology": "T",
     **NOTHING,
 }
-_FAILING = _JOIN | {"append_error": "MESSAGE_TOO_LARGE"}
 _UNKNOWN = {"op": "join", "as": "y", "member": "unknown"}
 _CONSUMER = {"op": "chb", "as": "x", "member": "x", "rebalance": 5000, "owned": {}, "topics": []}
-
-
-@pytest.mark.parametrize("last", [_FAILING, {"op": "reload"}])
-def test_a_failed_write_and_a_reload_bring_back_a_group_that_a_classic_join_removed(
-    last: dict[str, Any],
-) -> None:
-    """Kafka removes the group without a record, and goes back to its last record then."""
-    script = {
-        "id": "back",
-        "config": {"topologies": {"T": {"epoch": 1, "subtopologies": [{"id": "0", "sources": ["in"]}]}}},
-        "steps": [
-            _JOIN,
-            {"op": "streams", "as": "a", "epoch": -1},
-            _UNKNOWN,
-            last,
-        ],
-    }
-    events = run_script(script)
-    states = {event["step"]: event["groups"] for event in events if event["kind"] == "state"}
-    assert states[2] == {}
-    configured = {} if last is _FAILING else {"configured": None}
-    assert states[3] == {"g": states[1]["g"] | configured}
 
 
 @pytest.mark.parametrize(
@@ -245,18 +221,3 @@ def test_a_plugin_that_fails_is_asked_again_the_next_time(described: _Described)
     described.advance(EVERY_MS)
     assert described.stored() == [-1, -2, 1, -2, -1]
     assert described.groups == []
-
-
-def test_a_group_with_a_member_keeps_its_description(described: _Described) -> None:
-    described.send("streams", member="m", version=1, **_DESCRIBED_JOIN)
-    for _ in range(EVERY_MS // 40_000):
-        described.advance(40_000)
-        assert described.send("streams", version=1).error is Error.NONE
-    assert described.stored() == [-1, -2, 1]
-
-
-def test_an_empty_group_with_offsets_keeps_its_description(described: _Described) -> None:
-    described.send("commit", member="", generation=-1, offsets={"in": {"0": 5}})
-    described.advance(EVERY_MS)
-    assert described.stored() == [-1, -2, 1]
-    assert described.groups == ["g"]
