@@ -53,6 +53,16 @@ def test_without_a_policy_every_append_is_committed_at_once() -> None:
     assert coordinator.next_deadline() is None
 
 
+def test_a_timer_of_a_group_that_was_never_there_counts_as_one_that_has_fired() -> None:
+    world = World(no_delay())
+    world.append_error = Error.NOT_ENOUGH_REPLICAS
+    world.join(version=4, group="never", session=9_000)
+    effects = world.coordinator.fire_one(9_000)
+    assert effects is not None
+    assert (effects.replies, effects.events, effects.records) == ([], [], [])
+    assert world.coordinator.fire_one(9_000) is None
+
+
 def test_a_group_that_no_write_covers_goes_with_the_next_one_that_fails() -> None:
     """As Kafka reverts its timeline: the refused commit made a group, and no record of it."""
     world = World()

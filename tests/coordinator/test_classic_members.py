@@ -11,6 +11,19 @@ from groupstorm.trace.events import coordinator as events
 from tests.coordinator.consumer_world import Group
 
 
+def test_a_member_that_has_joined_syncs_within_its_rebalance_timeout() -> None:
+    group = Group()
+    group.join("n")
+    group.classic("slow", "t", rebalance=10_000)
+    group.classic("fast", "t", rebalance=10_000)
+    group.sync("fast")
+    group.advance(9_999)
+    assert group.of(events.MemberRemoved) == []
+    group.advance(1)
+    removed = [(one.member_id, one.cause) for one in group.of(events.MemberRemoved)]
+    assert removed == [(group.id_of("slow"), "sync-timeout")]
+
+
 def test_what_a_join_leaves_out_stays_as_it_was() -> None:
     group = Group()
     group.join("n")

@@ -1,14 +1,25 @@
-"""The expiry of offsets, and of groups with the last of them."""
+"""Offsets that a loaded group keeps, and the expiry of offsets and groups."""
 
 from __future__ import annotations
 
-from groupstorm.coordinator.messages import CommittedOffset, OffsetCommit
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import CommittedOffset, OffsetCommit, OffsetDelete, OffsetDeleteResponse
 from groupstorm.coordinator.records import OffsetCommitRecord
 from tests.coordinator.world import World, no_delay
 
 MINUTE_MS = 60_000
 #: A subscription of version 0 to the topic "t", without user data.
 READS_T = (("range", b"\x00\x00\x00\x00\x00\x01\x00\x01t\xff\xff\xff\xff"),)
+
+
+def test_what_members_read_is_not_deleted_either_by_the_coordinator_that_has_loaded_them() -> None:
+    world = World(no_delay())
+    world.stable(protocols=READS_T)
+    world.commit("m1", generation=world.group.generation, offset=5)
+    later = world.successor()
+    for topic, error in (("t", Error.GROUP_SUBSCRIBED_TO_TOPIC), ("other", Error.NONE)):
+        response = later.replies[later.send(OffsetDelete("g", {topic: (0, 7)}))]
+        assert response == OffsetDeleteResponse(Error.NONE, ((topic, 0, error), (topic, 7, error)))
 
 
 def retaining(minutes: int) -> World:

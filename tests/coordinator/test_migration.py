@@ -199,3 +199,13 @@ def test_a_coordinator_that_ends_forgets_the_group_and_one_that_begins_loads_it(
     loaded = other.driver.coordinator.load(group.driver.coordinator.snapshot(), 0)
     assert [tuple(one) for one in loaded.events] == [("g", "loaded")]
     assert set(other.group.members) == {"a", "b"}
+
+
+def test_targets_without_an_interval_are_computed_whatever_the_clock_says() -> None:
+    """A successor's clock may be behind the time at which the last targets were computed."""
+    group = Group()
+    group.advance(5_000)
+    group.join("a")
+    other = Group()
+    other.driver.coordinator.load(group.driver.coordinator.snapshot(), 0)
+    assert other.join("b").member_epoch == 3

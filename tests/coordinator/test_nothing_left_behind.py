@@ -34,6 +34,18 @@ def test_a_pending_member_that_leaves_takes_its_session_along() -> None:
     assert world.coordinator.next_deadline() is None
 
 
+def test_a_member_that_does_not_come_back_takes_its_session_along() -> None:
+    """Its round ends after 5 s; its session of 10 s would end 5 s later."""
+    world = World(no_delay())
+    first, _silent = world.stable(2, rebalance=5_000, session=10_000)
+    world.join(first, rebalance=5_000, session=10_000, protocols=(("range", b"more"),))
+    world.advance(5_000)
+    assert world.state == "CompletingRebalance"
+    assert list(world.group.members.keys()) == [first]
+    world.leave(first)
+    assert world.coordinator.next_deadline() is None
+
+
 def _producer_commits(world: World, member: str, instance: str | None, generation: int) -> Error:
     offsets = {"t": {0: CommittedOffset(7)}}
     answer = world.replies[world.send(TxnOffsetCommit("g", 1, member, instance, generation, offsets, 5))]

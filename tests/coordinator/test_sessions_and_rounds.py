@@ -70,6 +70,12 @@ def test_a_round_whose_timeout_is_0_and_that_nobody_joins_looks_again_after_a_mi
     assert world.coordinator.next_deadline() == world.now_ms + 1
 
 
+def test_once_all_have_synced_nothing_of_the_round_is_awaited() -> None:
+    world = World(no_delay())
+    world.stable(rebalance=7_000, session=10_000)
+    assert world.coordinator.next_deadline() == 10_000, "the sessions"
+
+
 PLAN = {"m1": encode_assignment([TopicPartition("t", 0), TopicPartition("t", 2)]), "m2": b""}
 
 

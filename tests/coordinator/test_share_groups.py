@@ -22,11 +22,24 @@ from groupstorm.coordinator.share.messages import (
     ShareGroupHeartbeat,
     ShareGroupHeartbeatResponse,
 )
+from groupstorm.coordinator.share.persister import Initialization
 from groupstorm.coordinator.topics import Topic
 from groupstorm.turns import at_once
 from tests.coordinator.checked import CheckedCoordinator, coordinator_after, loaded, run_script
 from tests.coordinator.share_group import BAR, FOO, Share
 from tests.oracle.scripts.share_scripts import random_share_script
+
+
+def test_a_lost_answer_is_asked_for_again_after_the_retry_interval() -> None:
+    share = Share()
+    share.persister.error = None
+    share.beat("a", 0, "foo")
+    share.now_ms += 29_999
+    share.beat("a", 2)
+    assert len(share.persister.initialized) == 1
+    share.now_ms += 1
+    share.beat("a", 2)
+    assert share.persister.initialized[1] == Initialization(2, {FOO: {0: 0, 1: 0}})
 
 
 def test_the_persister_is_not_asked_if_the_records_of_the_heartbeat_fail() -> None:

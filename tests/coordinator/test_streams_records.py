@@ -103,8 +103,31 @@ _JOIN = {
     "topology": "T",
     **NOTHING,
 }
+_FAILING = _JOIN | {"append_error": "MESSAGE_TOO_LARGE"}
 _UNKNOWN = {"op": "join", "as": "y", "member": "unknown"}
 _CONSUMER = {"op": "chb", "as": "x", "member": "x", "rebalance": 5000, "owned": {}, "topics": []}
+
+
+@pytest.mark.parametrize("last", [_FAILING, {"op": "reload"}])
+def test_a_failed_write_and_a_reload_bring_back_a_group_that_a_classic_join_removed(
+    last: dict[str, Any],
+) -> None:
+    """Kafka removes the group without a record, and goes back to its last record then."""
+    script = {
+        "id": "back",
+        "config": {"topologies": {"T": {"epoch": 1, "subtopologies": [{"id": "0", "sources": ["in"]}]}}},
+        "steps": [
+            _JOIN,
+            {"op": "streams", "as": "a", "epoch": -1},
+            _UNKNOWN,
+            last,
+        ],
+    }
+    events = run_script(script)
+    states = {event["step"]: event["groups"] for event in events if event["kind"] == "state"}
+    assert states[2] == {}
+    configured = {} if last is _FAILING else {"configured": None}
+    assert states[3] == {"g": states[1]["g"] | configured}
 
 
 @pytest.mark.parametrize(
