@@ -21,10 +21,11 @@ from groupstorm.coordinator.errors import CoordinatorFault, Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
     DescribeConsumerGroup,
+    DescribeGroup,
     OffsetCommit,
     OffsetDelete,
 )
-from groupstorm.coordinator.records import Record
+from groupstorm.coordinator.records import GroupMetadataRecord, Record
 from groupstorm.trace.events import coordinator as events
 from tests.coordinator.consumer_world import Group
 
@@ -95,6 +96,21 @@ def test_timers_of_the_classic_group_hit_no_later_one(compatibility: str, causes
     assert known.state.value == "Stable"
     group.advance(20_000)
     assert {one.cause for one in group.of(events.MemberRemoved)} == causes
+
+
+def test_a_downgraded_group_is_written_as_a_classic_one_alone() -> None:
+    for ends in ("replaced", "left"):
+        group = mixed()
+        if ends == "replaced":
+            group.classic("back", "t", instance="i", version=5)
+        else:
+            group.beat("n", epoch=-1, instance="i")
+        [record] = group.driver.coordinator.snapshot()
+        assert isinstance(record, GroupMetadataRecord)
+        known = group.classic_group
+        assert known is not None
+        assert {one.member_id for one in record.roster} == set(known.members)
+        assert group.send(DescribeGroup("g", 6)).error is Error.NONE, "reads see it"
 
 
 # downgrades
