@@ -98,6 +98,9 @@ def test_timers_of_the_classic_group_hit_no_later_one(compatibility: str, causes
     assert {one.cause for one in group.of(events.MemberRemoved)} == causes
 
 
+# downgrades
+
+
 def test_a_downgraded_group_is_written_as_a_classic_one_alone() -> None:
     for ends in ("replaced", "left"):
         group = mixed()
@@ -111,9 +114,6 @@ def test_a_downgraded_group_is_written_as_a_classic_one_alone() -> None:
         assert known is not None
         assert {one.member_id for one in record.roster} == set(known.members)
         assert group.send(DescribeGroup("g", 6)).error is Error.NONE, "reads see it"
-
-
-# downgrades
 
 
 def test_the_members_of_a_downgraded_group_read_what_they_read_before() -> None:
