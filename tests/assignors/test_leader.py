@@ -22,7 +22,6 @@ from groupstorm.assignors.leader.assignment import assign_by_name
 from groupstorm.assignors.userdata import (
     Subscription,
     TopicPartition,
-    UserDataError,
     decode_assignment,
     encode_subscription,
 )
@@ -102,30 +101,6 @@ def test_a_leader_with_any_memory_answers_as_by_name(name: str, bug_compat: bool
             assert found == expected
 
     check()
-
-
-def test_a_cooperative_group_over_the_wire() -> None:
-    """Two rounds, member by member: what changes hands is missing from the first round's bytes."""
-    assignor = registry.get("cooperative-sticky")
-
-    def join(owned: dict[str, tuple[TopicPartition, ...]], generation: int) -> dict[str, list[str]]:
-        members = [
-            (member, None, encode_subscription(Subscription(("t0",), None, parts, generation)))
-            for member, parts in owned.items()
-        ]
-        answer = perform_assignment(assignor, {"t0": 4}, members)
-        return {member: list(map(str, decode_assignment(data).partitions)) for member, data in answer.items()}
-
-    everything = tuple(TopicPartition("t0", partition) for partition in range(4))
-    assert join({"a": everything, "b": ()}, 1) == {"a": ["t0-0", "t0-1"], "b": []}
-    assert join({"a": everything[:2], "b": ()}, 2) == {"a": ["t0-0", "t0-1"], "b": ["t0-2", "t0-3"]}
-
-
-def test_a_garbled_subscription_fails_the_leader() -> None:
-    """Kafka's leader, too, cannot assign for a group with a member it cannot read."""
-    for name in ("sticky", "range"):
-        with pytest.raises(UserDataError):
-            perform_assignment(registry.get(name), TOPICS, [("a", None, b"\x00\x03\x00")])
 
 
 def test_members_without_an_entry_get_no_bytes() -> None:

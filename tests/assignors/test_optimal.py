@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 
 from groupstorm.assignors import registry
 from groupstorm.assignors.check.properties import optimum, units_of
-from groupstorm.assignors.consumer.network import bits
 from groupstorm.assignors.contract import TopicMetadata
 from groupstorm.assignors.userdata import Subscription, TopicPartition
-from tests.assignors.groups import assign_case
 from tests.assignors.optimal_oracle import one_by_one, score
 from tests.hypothesis_examples import examples
 from tests.soaking import one_in
@@ -115,42 +113,6 @@ def test_neither_order_nor_repetition_changes_the_answer(draw: random.Random) ->
     }
 
 
-def test_of_two_claims_the_newer_one_counts() -> None:
-    """Whoever is asked first, and from whichever place the claim comes (KAFKA-14639)."""
-    old = {"id": "old", "topics": ["t"], "owned": [["t", 0], ["t", 1]], "generation": 3}
-    new = {"id": "new", "topics": ["t"], "userdata_owned": [["t", 1]], "userdata_generation": 4}
-    case = {"assignor": "optimal-sticky", "topics": {"t": {"partitions": 2}}}
-    for members in ([old, new], [new, old]):
-        found = assign_case(case | {"members": members})["assignment"]
-        assert found == {m["id"]: [["t", 0]] if m is old else [["t", 1]] for m in members}
-
-
-def test_members_that_subscribe_to_nothing_that_exists() -> None:
-    case = {"assignor": "optimal-sticky", "topics": {"t": {"partitions": 1}, "empty": {"partitions": 0}}}
-    members = [
-        {"id": "a", "topics": []},
-        {"id": "b", "topics": ["gone", "empty"]},
-        {"id": "c", "topics": ["t"]},
-    ]
-    assert assign_case(case | {"members": members})["assignment"] == {"a": [], "b": [], "c": [["t", 0]]}
-    assert assign_case(case | {"members": members[:2]})["assignment"] == {"a": [], "b": []}
-    assert assign_case(case | {"members": []})["assignment"] == {}
-
-
-def test_a_member_keeps_some_of_every_topic() -> None:
-    """KAFKA-16277: what is kept goes by partition first; what is new is dealt round."""
-    owned = [[topic, p] for topic in ("t", "u") for p in range(4)]
-    members = [
-        {"id": "a", "topics": ["t", "u"], "owned": owned, "generation": 1},
-        {"id": "b", "topics": ["t", "u"]},
-    ]
-    case = {"assignor": "optimal-sticky", "topics": {"t": {"partitions": 4}, "u": {"partitions": 4}}}
-    assert assign_case(case | {"members": members})["assignment"] == {
-        "a": [["t", 0], ["u", 0], ["t", 1], ["u", 1]],
-        "b": [["t", 2], ["u", 2], ["t", 3], ["u", 3]],
-    }
-
-
 @pytest.mark.parametrize("owned_by", one_in(3, ["anybody", "nobody", "the first"]))
 def test_a_thousand_members_with_random_subscriptions(owned_by: str) -> None:
     """1,000 x 10,000, about half of the topics each, from nothing and from far out of balance."""
@@ -181,8 +143,3 @@ def test_long_chains_stay_quick() -> None:
     assigned = assign(counts, subscribed, owner)
     assert time.thread_time() - start < 5
     assert_complete(assigned, counts, subscribed)
-
-
-@given(st.sets(st.integers(0, 200)))
-def test_bits(members: set[int]) -> None:
-    assert list(bits(sum(1 << member for member in members))) == sorted(members)

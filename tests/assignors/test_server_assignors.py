@@ -47,13 +47,6 @@ def _assign(
     return [{by_id[topic]: sorted(held) for topic, held in target.items()} for target in targets.values()]
 
 
-def _fresh(*topics: str) -> dict[str, MemberSpec]:
-    return {f"m{number}": _spec(listed, {}) for number, listed in enumerate(topics)}
-
-
-# --- uniform, equal subscriptions ------------------------------------------------------------------
-
-
 def test_a_target_that_stays_is_the_very_same_object() -> None:
     """The coordinator writes a record for what is not; targets that cannot be make no difference."""
     target: Target = {_id("t"): [1, 0]}
@@ -89,19 +82,6 @@ def test_a_partition_of_two_members() -> None:
     kafkas = _assign(get("uniform", bug_compat=True), counts, _CONTESTED_UNEQUAL)
     assert sorted(kafkas[0]["t"] + kafkas[1]["t"]) == [0, 1, 1, 2]
     assert _assign(get("uniform"), counts, _CONTESTED_UNEQUAL) == [{"t": [0], "u": [0]}, {"t": [1, 2]}]
-
-
-def test_topics_that_do_not_exist_only_make_subscriptions_differ() -> None:
-    for name in names():
-        assert _assign(get(name), {"t": 2}, _fresh("t gone", "t")) == [{"t": [0]}, {"t": [1]}]
-
-
-@pytest.mark.parametrize("name", names())
-def test_nothing_to_assign(name: str) -> None:
-    assert get(name).assign(_topics({"t": 2}), {}) == {}
-    assert _assign(get(name), {"t": 2}, _fresh("", "")) == [{}, {}]
-    assert _assign(get(name), {"t": 0}, {"m0": _spec("t", {"t": [0]})}) == [{}]
-    assert _assign(get(name), {"t": 2}, {"m0": _spec("", {"t": [0]})}) == [{}]
 
 
 def test_an_unknown_name_is_told_with_those_there_are() -> None:

@@ -41,40 +41,9 @@ def test_the_command_answers_as_kafka_did() -> None:
     assert [json.loads(line) for line in done.stdout.splitlines()] == [json.loads(line) for line in kafkas]
 
 
-def test_members_in_the_order_of_the_case_and_partitions_sorted() -> None:
-    answer = _answer()
-    assert json.dumps(answer) == '{"id": 1, "assignment": {"b": [["t", 1], ["t", 2]], "a": [["t", 0]]}}'
-
-
 def test_records_tell_what_the_broker_writes() -> None:
     """Nothing for the member whose target stays."""
     assert _answer(emit_records=True)["records"] == {"a": [["t", [0]]]}
-
-
-def test_what_kafka_refuses_is_told_with_bug_compat_only() -> None:
-    members = [MEMBER | {"target": {"t": [0, 1, 7]}}, {"id": "b", "topics": ["t"], "target": {"t": [2]}}]
-    assert _answer(members=members, bug_compat=True) == {
-        "id": 1,
-        "error": "PartitionAssignorException",
-        "message": "Partitions were left unassigned",
-    }
-    assert _answer(members=members)["assignment"] == {"a": [["t", 0], ["t", 1]], "b": [["t", 2]]}
-
-
-def test_targets_of_topics_that_do_not_exist_are_left_out() -> None:
-    gone = [MEMBER | {"target": {"gone": [0, 1]}}]
-    assert _answer(members=gone)["assignment"] == {"a": [["t", 0], ["t", 1], ["t", 2]]}
-
-
-def test_the_order_decides_who_gets_one_more() -> None:
-    """The last of Java's table, or the last by id: of three members one gets a second partition."""
-    members = [{"id": name, "topics": ["t"]} for name in ("p", "c", "b")]
-    topics = {"t": {"partitions": 4, "id": _ID}}
-    longest = {}
-    for order in ("java-hash", "sorted"):
-        assignment = _answer(members=members, topics=topics, order=order)["assignment"]
-        longest[order] = max(assignment, key=lambda name: len(assignment[name]))
-    assert longest == {"java-hash": "c", "sorted": "p"}  # "p" is in the first bucket
 
 
 @pytest.mark.parametrize(
@@ -107,12 +76,6 @@ def test_a_wrong_field_is_named_with_its_value(change: dict[str, Any], told: str
     assert str(raised.value).startswith("line 2: ")
     assert told in str(raised.value)
     assert "\n" not in str(raised.value)
-
-
-def test_a_member_listed_twice_is_the_later_one() -> None:
-    """As in the HashMap that Kafka keeps members in."""
-    twice = [{"id": "a", "topics": []}, MEMBER]
-    assert _answer(members=twice) == _answer(members=[MEMBER])
 
 
 def test_padded_ids_are_the_same_ids() -> None:

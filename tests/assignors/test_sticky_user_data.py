@@ -32,26 +32,6 @@ def test_bytes_as_kafka_writes_them() -> None:
     assert data.hex() == ("000000020002743000000001000000010002743100000002000000040000000200000007")
 
 
-def test_topics_of_one_bucket_stand_last_first() -> None:
-    """ "t0" and "topic-2" share a bucket, and computeIfAbsent puts new keys in front."""
-    forward = decode_sticky(encode_sticky([TopicPartition("topic-2", 0), TopicPartition("t0", 0)], 0))
-    assert [tp.topic for tp in forward.partitions] == ["t0", "topic-2"]
-    backward = decode_sticky(encode_sticky([TopicPartition("t0", 0), TopicPartition("topic-2", 0)], 0))
-    assert [tp.topic for tp in backward.partitions] == ["topic-2", "t0"]
-
-
-def test_thirteen_topics_stand_in_a_table_that_grows_with_the_next_partition() -> None:
-    """Both orders are JDK 17.0.15's: computeIfAbsent grows a table before it looks a key up."""
-    owned = [TopicPartition(f"t{37 * number}", 0) for number in range(13)]
-    crowded = [74, 407, 148, 444, 259, 111, 37, 333, 222, 0, 370, 296, 185]
-    grown = [111, 333, 222, 370, 296, 185, 74, 407, 148, 444, 259, 37, 0]
-    listed = dict.fromkeys(tp.topic for tp in decode_sticky(encode_sticky(owned, 0)).partitions)
-    assert list(listed) == [f"t{number}" for number in crowded]
-    owned.append(TopicPartition("t0", 1))
-    listed = dict.fromkeys(tp.topic for tp in decode_sticky(encode_sticky(owned, 0)).partitions)
-    assert list(listed) == [f"t{number}" for number in grown]
-
-
 @pytest.mark.parametrize(
     ("data", "partitions", "generation"),
     [

@@ -14,9 +14,6 @@ from groupstorm.clients.error_tables import REACTIONS, Reaction, reaction
 from groupstorm.clients.operations import (
     CallbackKind,
     FindCoordinator,
-    Left,
-    RefreshTopics,
-    ReportError,
     RunCallback,
     SendHeartbeat,
     StopProcessing,
@@ -45,13 +42,6 @@ def test_a_longest_pause_below_the_first_is_the_only_pause() -> None:
     """retry.backoff.max.ms and retry.backoff.ms; the shortest pause that doubles is 1 ms."""
     assert [Backoff(100, 50).pause_ms(attempts) for attempts in range(3)] == [50, 50, 50]
     assert [Backoff(1, 8).pause_ms(attempts) for attempts in range(5)] == [1, 2, 4, 8, 8]
-
-
-def test_the_interval_is_known_from_the_first_answer_on() -> None:
-    driven = Driven.joining()
-    assert driven.member.heartbeat_interval_ms == 0
-    driven.answer(1, {T: (0,)}, interval=700)
-    assert driven.member.heartbeat_interval_ms == 700
 
 
 # -- reconciliation ------------------------------------------------------------------------------
@@ -87,77 +77,7 @@ def test_a_member_waits_for_poll_while_it_has_something_to_begin_there() -> None
     ]
 
 
-def test_a_partition_that_comes_back_stops_again_when_it_is_given_up_again() -> None:
-    driven = Driven.stable()
-    for _ in range(2):
-        driven.heartbeat()
-        driven.answer(1, {T: (1,)})
-        driven.poll()
-        assert StopProcessing((T0,)) in driven.look()
-        driven.callback()
-        driven.callback()
-        driven.step()
-        driven.answer(1, {T: (0, 1)})
-        driven.reconcile()
-        driven.step()
-        driven.answer(1)
-
-
-def test_a_member_that_joins_again_knows_no_names() -> None:
-    driven = Driven.stable()
-    driven.heartbeat()
-    driven.refuse(Error.FENCED_MEMBER_EPOCH)
-    driven.callback()
-    driven.step()
-    driven.names.clear()
-    driven.answer(2, {T: (0,)})
-    driven.look()
-    driven.poll()
-    assert RefreshTopics() in driven.look()
-    assert driven.member.owned == ()
-
-
-def test_onpartitionsassigned_is_not_called_once_nothing_is_subscribed() -> None:
-    """poll() throws in its place, and the reconciliation begins anew."""
-    driven = Driven.joining()
-    driven.answer(1, {T: (0,)})
-    driven.poll()
-    driven.look()
-    driven.member.subscribe(frozenset())
-    assert not driven.member.callback_begins()
-    assert driven.look() == [ReportError("IllegalArgumentException")]
-    assert (driven.member.owned, driven.member.state) == ((), MemberState.RECONCILING)
-    driven.member.subscribe(frozenset({"t"}))
-    driven.poll()
-    assert driven.look() == [RunCallback(CallbackKind.ASSIGNED, (T0,), "assignment")]
-
-
 # -- ends ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("answer", ["epoch -1", "fenced"])
-def test_an_answer_that_a_member_gets_while_it_unsubscribes_ends_its_leaving(answer: str) -> None:
-    """onHeartbeatSuccess, transitionToFenced: unsubscribe() waits no longer."""
-    driven = Driven.stable()
-    driven.heartbeat()
-    driven.member.unsubscribe()
-    driven.look()
-    driven.answer(-1) if answer == "epoch -1" else driven.refuse(Error.FENCED_MEMBER_EPOCH)
-    assert driven.look() == [Left()]
-
-
-def test_a_member_that_has_left_joins_again_once_it_subscribes() -> None:
-    """poll() alone does not do it (onConsumerPoll)."""
-    driven = Driven.stable()
-    driven.member.unsubscribe()
-    driven.callback()
-    driven.step()
-    driven.answer(-1)
-    driven.poll()
-    polled = driven.member.state
-    driven.member.subscribe(frozenset({"t"}))
-    driven.poll()
-    assert (polled, driven.member.state) == (MemberState.UNSUBSCRIBED, MemberState.JOINING)
 
 
 def test_a_member_outside_the_group_has_lost_its_partitions_when_it_closes() -> None:

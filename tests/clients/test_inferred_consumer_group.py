@@ -68,14 +68,6 @@ def test_a_fenced_member_is_removed_and_joins_again() -> None:
     assert "MemberAdded" in group.beat("b", 0, 5, [], [])
 
 
-def test_a_static_member_that_comes_back_is_replaced() -> None:
-    group = Group()
-    group.beat("a", 0, 2, [0, 1], [], instance="i")
-    assert group.beat("a", -2, -2, instance="i") == []
-    names = group.beat("c", 0, 2, [0, 1], [], instance="i")
-    assert names == ["MemberReplaced", "MemberReconciled"]
-
-
 def test_a_lost_connection_and_other_errors_tell_nothing() -> None:
     group = shared()
     assert group.beat("a", 3, 0, error=Error.COORDINATOR_LOAD_IN_PROGRESS) == []
@@ -106,12 +98,6 @@ def test_a_member_has_left_before_its_partitions_are_given_on_whichever_response
     [removed] = group.of(events.MemberRemoved)
     assert removed == events.MemberRemoved("g", "b", "id-b", None, 4, "left")
     assert group.beat("b", -1, -1) == []
-
-
-def test_a_heartbeat_that_gives_nothing_up_changes_no_other_member() -> None:
-    group = shared()
-    group.sends("a", 3, [0])
-    assert group.beat("b", 3, 3, [1]) == []
 
 
 def test_a_member_whose_response_to_its_leave_is_lost_is_removed_with_the_next_epoch() -> None:

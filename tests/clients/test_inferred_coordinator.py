@@ -60,15 +60,6 @@ def test_heartbeat_shows_a_foreign_round_and_the_leaders_response_the_removed_me
     assert group.of(events.MemberRemoved) == [removed]
 
 
-def test_late_response_of_an_older_round_changes_nothing() -> None:
-    group = of_two()
-    group.join("a", 2, "a", members=["a", "b"])
-    seen = group.states
-    group.heartbeat("b", 1, Error.REBALANCE_IN_PROGRESS)
-    group.sync("b", 1, error=Error.REBALANCE_IN_PROGRESS)
-    assert group.states == seen
-
-
 def test_follower_that_rejoins_unchanged_stays_in_the_generation() -> None:
     group = of_two()
     group.join("b", 1, "a")

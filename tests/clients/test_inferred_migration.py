@@ -33,15 +33,6 @@ def upgraded(*, downgrades: bool = True) -> Group:
     return group
 
 
-def test_the_first_heartbeat_upgrades_the_group() -> None:
-    group = alone()
-    group.beat("c", 0, 3, (), ())
-    assert group.told() == [
-        "upgraded 2", "MemberAdded", "GroupEpochBumped", "TargetAssigned", "MemberReconciled",
-        "Reconciling 3",
-    ]  # fmt: skip
-
-
 def test_a_classic_member_gives_a_partition_up_before_the_new_one_has_it() -> None:
     group = upgraded()
     held = group.of(events.MemberReconciled)

@@ -221,15 +221,6 @@ def test_a_member_with_a_pattern_joins_again_when_other_topics_match() -> None:
     assert decode_subscription(to_join(consumer).protocols[0][1]).topics == ("t", "t1", "t2")
 
 
-def test_a_member_that_is_out_of_the_group_does_not_ask_to_join_for_its_pattern() -> None:
-    consumer = ScriptedConsumer(topic_pattern="t.?")
-    consumer.join(T0)
-    consumer.membership.heartbeat_answered(Error.ILLEGAL_GENERATION, consumer.membership.generation)
-    consumer.topics = {"t": 3, "t2": 1}
-    consumer.membership.metadata_refreshed()
-    assert to_join(consumer).reason == "encountered ILLEGAL_GENERATION from HEARTBEAT response"
-
-
 def test_a_cooperative_member_gives_up_topics_that_match_no_more_before_it_joins() -> None:
     consumer = ScriptedConsumer(topic_pattern="t.?", enable_auto_commit=False)
     consumer.topics = {"t": 3, "t2": 1}

@@ -52,12 +52,6 @@ def test_join_group_says_why_since_version_8(version: int, reason: str) -> None:
     assert (asked.reason, asked.group_instance_id, asked.rebalance_timeout_ms) == (reason, "i", 300_000)
 
 
-@pytest.mark.parametrize(("version", "reason"), [(4, ""), (5, "why")])
-def test_leave_group_says_why_since_version_5_and_names_no_instance(version: int, reason: str) -> None:
-    (leaving,) = requests.leave_group(config(leave_group_version=version), ME, "why").members
-    assert (leaving.member_id, leaving.group_instance_id, leaving.reason) == ("m", None, reason)
-
-
 def test_committed_offsets_are_asked_for_with_stable_ones_required() -> None:
     asked = requests.offset_fetch(config(), {"t": (0, 1)})
     assert (asked.version, asked.require_stable, asked.topics) == (9, True, {"t": (0, 1)})

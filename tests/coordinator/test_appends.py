@@ -6,13 +6,10 @@ import pytest
 
 from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
 from groupstorm.coordinator.coordinator import GroupCoordinator
-from groupstorm.coordinator.effects import Write
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
     CommittedOffset,
     Heartbeat,
-    LeaveGroup,
-    LeavingMember,
     OffsetCommit,
     OffsetCommitResponse,
 )
@@ -56,66 +53,6 @@ def test_without_a_policy_every_append_is_committed_at_once() -> None:
     assert coordinator.next_deadline() is None
 
 
-def test_a_plan_that_cannot_be_written_sends_everybody_back() -> None:
-    world = World(no_delay())
-    world.stable()
-    world.join("m1")
-    world.join("m2")
-    follower = world.sync("m2")
-    world.append_error = Error.NOT_ENOUGH_REPLICAS
-    leader = world.sync("m1", {"m2": b"plan"})
-    assert world.error(follower) is world.error(leader) is Error.COORDINATOR_NOT_AVAILABLE
-    assert world.state == "PreparingRebalance"
-    assert world.group.members["m2"].assignment == b""
-    assert [(event.error, event.cause) for event in world.of(events.AppendFailed)] == [
-        ("NOT_ENOUGH_REPLICAS", "generation")
-    ]
-
-
-def test_a_group_whose_first_record_cannot_be_written_was_never_there() -> None:
-    world = World(no_delay())
-    world.append_error = Error.NOT_LEADER_OR_FOLLOWER
-    answer = world.joined(world.join())
-    assert (answer.error, answer.member_id, answer.protocol) == (Error.NOT_COORDINATOR, "", "")
-    assert world.coordinator.groups == []
-    assert [event.cause for event in world.of(events.GroupDeleted)] == ["append-failed"]
-
-
-def test_member_id_required_does_not_wait_for_the_groups_first_record() -> None:
-    world = World(no_delay())
-    world.append_error = Error.NOT_LEADER_OR_FOLLOWER
-    assert world.joined(world.join(version=4)).error is Error.MEMBER_ID_REQUIRED
-    assert world.coordinator.groups == []
-    assert world.error(world.join("m1", version=4)) is Error.UNKNOWN_MEMBER_ID
-
-
-def test_timers_of_a_group_that_was_never_there_do_nothing_or_break_off_as_in_kafka() -> None:
-    world = World()
-    world.append_error = Error.NOT_LEADER_OR_FOLLOWER
-    world.join(session=6_000)
-    world.append_error = None
-    world.join(version=4, session=60_000)
-    assert (world.state, world.group.generation) == ("Empty", 0)
-    world.advance(3_000)  # the old group's round closes in the new group, which is empty
-    assert (world.state, world.group.generation) == ("Empty", 1)
-    assert "cannot leave Empty" in world.of(events.OperationFailed)[0].detail
-
-
-def test_one_call_fires_all_that_is_due_behind_a_timer_of_a_group_that_was_never_there() -> None:
-    world = World(no_delay())
-    world.stable(1)
-    world.append_error = Error.NOT_ENOUGH_REPLICAS
-    world.join(version=4, group="never", session=9_000)
-    world.append_error = None
-    assert world.coordinator.groups == ["g"]
-    coordinator = world.coordinator
-    assert coordinator.next_deadline() == 9_000
-    assert coordinator.fire_one(8_999) is None, "nothing is due"
-    effects = coordinator.fire(10_000)
-    assert [event.group for event in effects.events if isinstance(event, events.MemberRemoved)] == ["g"]
-    assert coordinator.next_deadline() is None
-
-
 def test_a_timer_of_a_group_that_was_never_there_counts_as_one_that_has_fired() -> None:
     world = World(no_delay())
     world.append_error = Error.NOT_ENOUGH_REPLICAS
@@ -124,24 +61,6 @@ def test_a_timer_of_a_group_that_was_never_there_counts_as_one_that_has_fired() 
     assert effects is not None
     assert (effects.replies, effects.events, effects.records) == ([], [], [])
     assert world.coordinator.fire_one(9_000) is None
-
-
-def test_a_simple_group_whose_commit_fails_was_never_there() -> None:
-    world = World()
-    world.append_error = Error.NOT_ENOUGH_REPLICAS
-    assert world.commit() is Error.COORDINATOR_NOT_AVAILABLE
-    assert world.coordinator.groups == []
-    world.append_error = None
-    assert world.committed() == -1
-    assert world.commit() is Error.NONE
-    world.append_error = Error.NETWORK_EXCEPTION
-    assert world.commit(offset=2) is Error.COORDINATOR_LOAD_IN_PROGRESS
-    assert world.committed() == 1
-    assert [event.error for event in world.of(events.OffsetsCommitted)] == [
-        "NOT_ENOUGH_REPLICAS",
-        None,
-        "NETWORK_EXCEPTION",
-    ]
 
 
 def test_a_group_that_no_write_covers_goes_with_the_next_one_that_fails() -> None:
@@ -153,26 +72,6 @@ def test_a_group_that_no_write_covers_goes_with_the_next_one_that_fails() -> Non
     world.append_error = Error.NOT_ENOUGH_REPLICAS
     world.commit(group="other")
     assert world.coordinator.groups == []
-
-
-def test_the_last_leaver_waits_for_the_empty_groups_record() -> None:
-    world = World(no_delay())
-    world.stable(1)
-    world.append_delay_ms = 10
-    token = world.send(LeaveGroup("g", (LeavingMember("m1"),), 5))
-    assert world.state == "Empty"
-    world.advance(9)
-    assert token not in world.replies
-    world.advance(1)
-    assert token in world.replies
-
-
-def test_a_leave_whose_record_fails_has_an_error_of_its_own_and_the_member_is_gone() -> None:
-    world = World(no_delay())
-    world.stable(1)
-    world.append_error = Error.NOT_ENOUGH_REPLICAS
-    assert world.leave("m1") == [Error.COORDINATOR_NOT_AVAILABLE]
-    assert (world.state, world.group.generation) == ("Empty", 2)
 
 
 def test_heartbeats_wait_for_writes_before_them_joins_do_not() -> None:
@@ -188,45 +87,6 @@ def test_heartbeats_wait_for_writes_before_them_joins_do_not() -> None:
     assert world.committed() == -1
     world.advance(10)
     assert world.order[-2:] == [commit, heartbeat]
-    assert world.committed() == 7
-
-
-def test_what_waits_for_a_write_that_fails_fails_with_it() -> None:
-    world = World(no_delay())
-    world.stable()
-    world.append_delay_ms, world.append_error = 10, Error.NOT_LEADER_OR_FOLLOWER
-    world.send(OffsetCommit("g", "m1", None, world.group.generation, {"t": {0: CommittedOffset(7)}}, 9))
-    heartbeat = _heartbeat(world, "m1")
-    world.advance(10)
-    assert world.replies[heartbeat] == (Error.NOT_COORDINATOR,)
-
-
-def test_writes_of_a_group_complete_in_their_order() -> None:
-    world = World(no_delay())
-    world.stable()
-    generation = world.group.generation
-    tokens = []
-    for delay_ms, offset in ((20, 1), (0, 2), (5, 3)):
-        world.append_delay_ms = delay_ms
-        offsets = {"t": {0: CommittedOffset(offset)}}
-        tokens.append(world.send(OffsetCommit("g", "m1", None, generation, offsets, 9)))
-    world.advance(20)
-    assert world.order[-3:] == tokens
-    assert world.committed() == 3
-
-
-def test_a_write_beyond_the_commit_timeout_fails_its_request_and_lands_later() -> None:
-    """offsets.commit.timeout.ms: the coordinator gives up waiting, not the log."""
-    world = World(no_delay(commit_timeout_ms=100))
-    world.stable()
-    world.append_delay_ms = 500
-    token = world.send(
-        OffsetCommit("g", "m1", None, world.group.generation, {"t": {0: CommittedOffset(7)}}, 9)
-    )
-    world.advance(100)
-    assert world.replies[token] == ((("t", 0, Error.COORDINATOR_NOT_AVAILABLE),),)
-    assert world.committed() == -1
-    world.advance(400)
     assert world.committed() == 7
 
 
@@ -318,63 +178,6 @@ def test_a_parked_join_fails_with_the_write_before_it_and_its_member_has_joined_
     assert answers[-1] == "COORDINATOR_NOT_AVAILABLE", "the end of the round does not answer it again"
 
 
-def test_parked_requests_are_answered_when_their_round_goes_on_though_a_write_before_them_is_under_way() -> (
-    None
-):
-    world = _with_commit(World(no_delay()), error=Error.NOT_ENOUGH_REPLICAS)
-    joins = [world.join("m1"), world.join("m2")]
-    assert [world.error(join) for join in joins] == [Error.NONE] * 2
-    parked = world.sync("m2")
-    assert world.error(parked) is None
-    world.advance(500)
-    assert world.error(parked) is Error.COORDINATOR_NOT_AVAILABLE
-    assert len(world.of(events.SyncAnswered)) == 3, "two in the first round"
-
-
-def test_a_plan_that_lands_in_another_round_counts_for_nothing() -> None:
-    world = World(no_delay())
-    world.stable()
-    world.join("m1")
-    world.join("m2")
-    world.append_delay_ms = 10
-    world.sync("m1", {"m1": b"late"})
-    follower = world.sync("m2")
-    world.join("m2", protocols=(("range", b"other"),))
-    assert world.error(follower) is Error.REBALANCE_IN_PROGRESS
-    world.advance(10)
-    assert world.state == "PreparingRebalance"
-    world.join("m1")
-    assert world.group.members["m1"].assignment == b""
-
-
-def test_the_same_plan_sent_twice_counts_once() -> None:
-    world = World(no_delay())
-    world.stable()
-    world.join("m1")
-    world.join("m2")
-    world.append_delay_ms = 10
-    first = world.sync("m1", {"m1": b"one"})
-    second = world.sync("m1", {"m1": b"two"})
-    world.advance(10)
-    assert world.error(first) is None
-    assert world.synced(second).assignment == b"one"
-    assert len([e for e in world.of(events.GroupStateChanged) if e.state == "Stable"]) == 2
-
-
-def test_a_returning_static_member_that_goes_before_its_write_ends_gets_an_error() -> None:
-    world = World(no_delay())
-    world.join(instance="i1")
-    world.advance(0)
-    world.complete()
-    world.append_delay_ms, world.append_error = 10, Error.NOT_ENOUGH_REPLICAS
-    world.join(instance="i1", token="comes back")
-    world.send(LeaveGroup("g", (LeavingMember("", "i1"),), 5))
-    assert world.error("comes back") is Error.UNKNOWN_MEMBER_ID
-    world.advance(20)
-    assert world.group.awaiting_join == 0
-    assert world.state == "Empty"
-
-
 @pytest.mark.parametrize("compatibility", Compatibility)
 def test_who_is_parked_in_a_group_that_is_taken_back(compatibility: Compatibility) -> None:
     """Kafka forgets them; otherwise they are told."""
@@ -386,36 +189,3 @@ def test_who_is_parked_in_a_group_that_is_taken_back(compatibility: Compatibilit
     told = not compatibility.is_to_the_letter
     assert world.error(token) is (Error.COORDINATOR_NOT_AVAILABLE if told else None)
     assert world.coordinator.groups == []
-
-
-def test_a_plan_that_lands_after_its_group_was_taken_back_counts_for_nothing() -> None:
-    world = World(no_delay())
-    world.append_delay_ms, world.append_error = 20, Error.NOT_ENOUGH_REPLICAS
-    world.join()
-    world.append_error = None
-    world.advance(0)
-    token = world.sync("m1", {"m1": b"plan"})
-    world.advance(20)
-    assert world.error(token) is Error.COORDINATOR_NOT_AVAILABLE
-    assert world.coordinator.groups == []
-    assert [event.state for event in world.of(events.GroupStateChanged)][-1] == "CompletingRebalance"
-
-
-def test_a_second_completion_is_called_after_the_first() -> None:
-    called: list[tuple[str, Error | None]] = []
-    for first in (None, lambda error: called.append(("first", error))):
-        write = Write("g", [], AppendCause.EMPTY_GROUP, first)
-        write.then(lambda error: called.append(("second", error)))
-        assert write.complete is not None
-        write.complete(Error.NOT_ENOUGH_REPLICAS)
-    error = Error.NOT_ENOUGH_REPLICAS
-    assert called == [("second", error), ("first", error), ("second", error)]
-
-
-def test_what_a_timer_changes_is_written() -> None:
-    world = World(no_delay())
-    world.stable(1)
-    world.advance(10_000)
-    [record] = world.appended[-1][0]
-    assert (world.state, world.appended[-1][1]) == ("Empty", AppendCause.EMPTY_GROUP)
-    assert record == GroupMetadataRecord("g", 2, "consumer", None, None, 0, (), world.now_ms)

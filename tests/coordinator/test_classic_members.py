@@ -5,21 +5,10 @@ Kafka: GroupMetadataManager.classicGroupJoinToConsumerGroup, ...Sync..., ...Hear
 
 from __future__ import annotations
 
-from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import LeaveGroup, LeavingMember
 from groupstorm.trace.events import coordinator as events
 from tests.coordinator.consumer_world import Group
-
-
-def removed(group: Group) -> list[tuple[str, str]]:
-    return [(one.member_id, one.cause) for one in group.of(events.MemberRemoved)]
-
-
-def classic_group(group: Group) -> ClassicGroup:
-    classic = group.classic_group
-    assert classic is not None
-    return classic
 
 
 def test_a_member_that_has_joined_syncs_within_its_rebalance_timeout() -> None:
@@ -29,9 +18,10 @@ def test_a_member_that_has_joined_syncs_within_its_rebalance_timeout() -> None:
     group.classic("fast", "t", rebalance=10_000)
     group.sync("fast")
     group.advance(9_999)
-    assert removed(group) == []
+    assert group.of(events.MemberRemoved) == []
     group.advance(1)
-    assert removed(group) == [(group.id_of("slow"), "sync-timeout")]
+    removed = [(one.member_id, one.cause) for one in group.of(events.MemberRemoved)]
+    assert removed == [(group.id_of("slow"), "sync-timeout")]
 
 
 def test_what_a_join_leaves_out_stays_as_it_was() -> None:
@@ -65,25 +55,17 @@ def test_members_of_either_protocol_leave_by_id_or_by_instance() -> None:
     assert [one.error for one in nobody.members] == [Error.UNKNOWN_MEMBER_ID]
 
 
-# a classic static member takes the place of the last member of the new protocol
-
-
-def with_last_static_member(**options: int) -> Group:
-    """c is a classic member, n a static one of the new protocol; each has two partitions."""
-    group = Group(**options)
+def test_no_timer_of_the_consumer_group_hits_the_member_after_another_upgrade() -> None:
+    """A classic static member takes the place of the last member of the new protocol."""
+    group = Group()
     group.join("n", instance="i")
     group.classic("c", "t")
     group.settle()
     group.classic("c", "t")
     group.sync("c")
-    return group
-
-
-def test_no_timer_of_the_consumer_group_hits_the_member_after_another_upgrade() -> None:
-    group = with_last_static_member()
     back = group.classic("back", "t", instance="i", version=5).member_id
     group.advance(5_000)
     assert group.join("new").error is Error.NONE
     group.advance(5_000)
-    assert removed(group) == []
+    assert group.of(events.MemberRemoved) == []
     assert back in group.group.members

@@ -8,20 +8,12 @@ from uuid import UUID
 import pytest
 
 from groupstorm.coordinator.config import CoordinatorConfig
-from groupstorm.coordinator.consumer.member import (
-    ConsumerCurrentRecord,
-    ConsumerMemberRecord,
-    CurrentAssignment,
-)
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
-    ConsumerGroupHeartbeat,
-    ConsumerGroupHeartbeatResponse,
     DescribeConsumerGroup,
 )
-from groupstorm.coordinator.modern.member import MemberState
 from groupstorm.coordinator.records import AppendCause
-from groupstorm.coordinator.script.clients import Names, topic_uuid
+from groupstorm.coordinator.script.clients import Names
 from groupstorm.coordinator.script.driver import Driver
 from groupstorm.trace.events import coordinator as events
 from tests.coordinator.consumer_world import Group, group_state
@@ -74,31 +66,6 @@ def test_a_successor_begins_the_sessions_and_the_rebalance_timeouts_anew() -> No
     assert removed == [("a", "rebalance-timeout"), ("b", "session-expired")]
 
 
-def test_a_moved_group_goes_on() -> None:
-    group = Group()
-    group.join("a")
-    before = group_state(group.group)
-    group.driver.coordinator.move(["g"], 0)
-    assert group_state(group.group) == before
-    assert group.beat("a").error is Error.NONE
-
-
-def test_a_write_of_a_former_coordinator_never_lands() -> None:
-    group = Group()
-    group.join("a")
-    before = group_state(group.group)
-    group.driver.append_delay_ms = 100
-    assert group.join("b") is None
-    effects = group.driver.coordinator.move(["g"], group.driver.now_ms)
-    ((_, answer),) = effects.replies
-    assert isinstance(answer, ConsumerGroupHeartbeatResponse)
-    assert answer.error is Error.NOT_COORDINATOR
-    group.advance(100)
-    effects = group.driver.coordinator.move(["g"], group.driver.now_ms)
-    assert effects.replies == []
-    assert group_state(group.group) == before
-
-
 # migration
 
 
@@ -127,36 +94,6 @@ def test_the_policy_says_which_live_groups_may_change(policy: str, upgrades: boo
         return
     group.beat("new", epoch=-1)
     assert (group.classic_group is not None) == downgrades
-
-
-def test_a_round_of_nobody_is_upgraded_with_its_generation() -> None:
-    """Its last member left; an id that was given out keeps the round open, and the group is not Empty."""
-    group = Group(**{"group.initial.rebalance.delay.ms": 0})
-    group.classic("c", "t")
-    group.advance(0)
-    group.sync("c", assignments="auto-consumer")
-    group.classic("d", "t")
-    group.classic("p", "t", version=4)
-    classic = group.classic_group
-    assert classic is not None
-    for member_id in list(classic.members.keys()):
-        group.step(op="leave", **{"as": "c"}, members=[[member_id, None]])
-    assert (classic.state, len(classic.members), classic.generation) == ("PreparingRebalance", 0, 1)
-    group.events.clear()
-    assert group.join("new").error is Error.NONE
-    assert group.of(events.GroupConverted) == [("g", 1, "upgraded")]
-    assert group.of(events.GroupCreated) == []
-    assert group.group.epoch == 2
-
-
-def test_an_unknown_owned_topic_fences_nobody_but_its_owner() -> None:
-    """Bad input leaves the group as it was."""
-    group = Group()
-    group.join("a")
-    before = group_state(group.group)
-    strange = ConsumerGroupHeartbeat("g", "a", 99, owned=((topic_uuid("no"), (2**31 - 1,)),))
-    assert group.send(strange).error is Error.FENCED_MEMBER_EPOCH
-    assert group_state(group.group) == before
 
 
 @pytest.mark.parametrize("compatibility", ["4.3.1", "4.3.1-repaired"])
@@ -222,31 +159,6 @@ def test_a_member_of_an_old_client_gets_a_uuid_as_kafka_prints_it(
     assert next(ids, None) is None
 
 
-# members
-
-
-def test_a_member_of_which_only_the_assignment_is_in_the_log_has_kafkas_defaults() -> None:
-    """ConsumerGroupMember.Builder: until the member's subscription is read, its rebalance timeout is -1."""
-    current = CurrentAssignment(2, 1, MemberState.STABLE, {}, {})
-    group = Group()
-    group.driver.coordinator.load([ConsumerCurrentRecord("g", "a", current)], 0)
-    [member] = group.group.members.values()
-    assert (member.epoch, member.previous_epoch, member.rebalance_timeout_ms) == (2, 1, -1)
-    assert (member.instance, member.rack, member.topics, member.assignor) == (None, None, frozenset(), None)
-
-
-def test_a_member_of_which_only_the_subscription_is_in_the_log_is_new() -> None:
-    """ConsumerGroupMember.Builder: epoch 0, and no previous one."""
-    before = Group()
-    before.join("a", rebalance=20_000)
-    records = before.driver.coordinator.snapshot()
-    group = Group()
-    group.driver.coordinator.load([one for one in records if isinstance(one, ConsumerMemberRecord)], 0)
-    [member] = group.group.members.values()
-    assert (member.epoch, member.previous_epoch, member.rebalance_timeout_ms) == (0, -1, 20_000)
-    assert member.topics == {"t"}
-
-
 # sessions that end on command
 
 
@@ -267,15 +179,6 @@ def test_the_session_of_a_member_of_a_consumer_group_ends_on_command() -> None:
     assert effects.records, "the removal is written"
 
 
-def test_the_session_of_nobody_in_a_consumer_group_ends_with_nothing() -> None:
-    group = _of_two()
-    before = group.driver.coordinator.next_deadline()
-    effects = group.driver.coordinator.expire_session("g", "c", group.driver.now_ms)
-    assert effects.events == []
-    assert group.driver.coordinator.next_deadline() == before
-    assert sorted(group.group.members) == ["a", "b"]
-
-
 @pytest.mark.parametrize("delay_ms", [0, 500])
 def test_a_failed_append_leaves_the_group_as_it_was(delay_ms: int) -> None:
     group = Group()
@@ -293,16 +196,6 @@ def test_a_failed_append_leaves_the_group_as_it_was(delay_ms: int) -> None:
     assert [answer.error for answer in answers] == [Error.COORDINATOR_NOT_AVAILABLE] * 3
     assert group_state(group.group) == before
     assert AppendCause.MEMBER_HEARTBEAT in {event.cause for event in group.events if hasattr(event, "cause")}
-
-
-def test_later_writes_fail_with_the_one_that_they_build_on() -> None:
-    group = Group()
-    group.driver.append_delay_ms, group.driver.append_error = 100, Error.NOT_ENOUGH_REPLICAS
-    assert group.join("a") is None
-    group.driver.append_error = None
-    assert group.join("b") is None
-    assert [answer.error for answer in group.advance(100)] == [Error.COORDINATOR_NOT_AVAILABLE] * 2
-    assert group.driver.coordinator.groups == []
 
 
 def test_a_write_whose_request_has_timed_out_still_ends_before_the_one_behind_it() -> None:

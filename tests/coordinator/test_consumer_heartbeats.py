@@ -23,23 +23,6 @@ def ask(world: Group, member: str = "m", epoch: int = 0, **fields: Any) -> tuple
     return answer.error, answer.error_message
 
 
-@pytest.mark.parametrize(
-    ("member", "answer"),
-    [
-        ("\t\x00 ", (Error.INVALID_REQUEST, "MemberId can't be empty.")),
-        ("\u00a0", (Error.NONE, None)),
-        ("!", (Error.NONE, None)),
-    ],
-)
-def test_a_member_id_is_empty_if_javas_trim_leaves_nothing(
-    member: str, answer: tuple[Error, str | None]
-) -> None:
-    """String.trim takes away control characters and no space beyond ASCII."""
-    group = Group()
-    assert ask(group, member) == answer
-    assert group.driver.coordinator.groups == ([] if answer[1] else ["g"])
-
-
 # epochs and ids
 
 
@@ -80,24 +63,3 @@ def test_what_an_epoch_fences(epoch: int, owned: Any, error: Error) -> None:
             " coordinator (3). The member must abandon all its partitions and rejoin."
         )
         assert group_state(group.group) == before
-
-
-# what the answer holds
-
-
-def test_a_heartbeat_changes_what_it_says_and_nothing_else() -> None:
-    group = Group()
-    group.join("a", rack="r1", assignor="range", rebalance=10_000, regex="u")
-    group.beat("a")
-    member = group.group.members["a"]
-    assert (member.rack, member.assignor, member.rebalance_timeout_ms, member.topics, member.regex) == (
-        "r1", "range", 10_000, frozenset({"t"}), "u",
-    )  # fmt: skip
-    group.beat("a", rack="r2", assignor="uniform", rebalance=20_000, topics=["u"], regex="")
-    member = group.group.members["a"]
-    assert (member.rack, member.assignor, member.rebalance_timeout_ms, member.topics, member.regex) == (
-        "r2", "uniform", 20_000, frozenset({"u"}), "",
-    )  # fmt: skip
-
-
-# partitions that change hands

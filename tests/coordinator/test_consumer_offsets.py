@@ -94,26 +94,6 @@ def test_who_may_commit_in_a_transaction(asked: dict[str, Any], error: Error) ->
     assert txn_commit(handed_over(), **asked) is error
 
 
-def test_one_partition_that_fails_fails_the_request() -> None:
-    group = handed_over()
-    offsets = {"t": {0: CommittedOffset(7), 2: CommittedOffset(8)}}
-    answer = group.send(OffsetCommit("g", "n", None, 3, offsets, 9))
-    assert answer.partitions == (("t", 0, _STALE), ("t", 2, _STALE))
-    assert group.driver.coordinator.committed_offsets("g") == {}
-
-
-@pytest.mark.parametrize(("member", "epoch"), [("", -1), ("anybody", -1), ("", 0), ("anybody", 0)])
-def test_anybody_outside_of_any_generation_may_commit_while_the_group_is_empty(
-    member: str, epoch: int
-) -> None:
-    group = Group()
-    group.join("n")
-    group.beat("n", epoch=-1)
-    error = _NONE if epoch < 0 else _UNKNOWN
-    assert commit(group, member, epoch) is error
-    assert txn_commit(group, member, epoch) is error
-
-
 @pytest.mark.parametrize(
     ("member", "epoch", "error"),
     [

@@ -19,12 +19,11 @@ from groupstorm.coordinator.consumer.member import (
 from groupstorm.coordinator.consumer.subscriptions import take_resolved
 from groupstorm.coordinator.dispatch import WINGS
 from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import DeleteGroup, LeaveGroup, LeavingMember
 from groupstorm.coordinator.records import immediate
 from groupstorm.coordinator.script.clients import topic_uuid
 from groupstorm.coordinator.shard import Shard
 from groupstorm.trace.events import coordinator as events
-from tests.coordinator.consumer_world import Group, group_state
+from tests.coordinator.consumer_world import Group
 
 
 def matching(group: Group) -> dict[str, list[str]]:
@@ -71,38 +70,6 @@ def test_without_new_topics_they_are_resolved_again_after_the_refresh_interval(
     assert resolved.resolved_at_ms == (waits_ms if is_resolved else 0)
 
 
-def test_a_topic_that_grows_makes_no_expression_stale_and_one_that_is_created_does() -> None:
-    group = Group()
-    group.join("a", topics=[], regex="t")
-    group.driver.change_topics({"t": 6}, ())
-    group.advance(20_000)
-    group.beat("a")
-    assert [one.resolved_at_ms for _, one in group.group.resolved.items()] == [0]
-    create(group, "w")
-    group.beat("a")
-    assert [one.resolved_at_ms for _, one in group.group.resolved.items()] == [20_000]
-
-
-def test_an_expression_is_known_as_long_as_anybody_subscribes_to_it() -> None:
-    group = Group()
-    group.join("a", topics=[], regex="t")
-    for member in ("b", "c", "d"):
-        group.join(member, topics=[], regex="u")
-    alive(group, 20_000, "abcd")
-    assert matching(group) == {"t": ["t"], "u": ["u"]}
-    group.beat("d", regex="")
-    assert matching(group) == {"t": ["t"], "u": ["u"]}, "two are left"
-    group.beat("c", epoch=-1)
-    assert matching(group) == {"t": ["t"], "u": ["u"]}, "one is left"
-    group.join("c", topics=[], regex="u")
-    group.send(LeaveGroup("g", (LeavingMember("b"), LeavingMember("c")), 5))
-    assert matching(group) == {"t": ["t"]}
-    assert group.group.subscribed == {"t": (0, 1)}
-    group.beat("a", regex="")
-    assert matching(group) == {}
-    assert group.group.subscribed == {}
-
-
 def test_another_expression_of_the_only_member_takes_the_place_of_the_old_one() -> None:
     group = Group()
     group.join("a", topics=[], regex="t")
@@ -112,27 +79,6 @@ def test_another_expression_of_the_only_member_takes_the_place_of_the_old_one() 
     assert matching(group) == {"u": ["u"]}
     assert group.group.epoch == epoch + 1, "when it is resolved, not when it comes"
     assert group.beat("a").assignment == {topic_uuid("u"): (0, 1)}
-
-
-def test_an_expression_that_the_group_has_resolved_counts_at_once() -> None:
-    group = Group()
-    group.join("a", topics=[], regex="t")
-    group.join("b", topics=["u"])
-    group.settle()
-    epoch = group.group.epoch
-    group.beat("b", topics=[], regex="t")
-    assert group.group.epoch == epoch + 1
-    assert [one.resolved_at_ms for _, one in group.group.resolved.items()] == [0]
-
-
-def test_a_new_expression_within_ten_seconds_waits_for_the_next_resolution() -> None:
-    group = Group()
-    group.join("a", topics=[], regex="t")
-    group.join("b", topics=[], regex="u")
-    assert matching(group) == {"t": ["t"]}
-    group.advance(10_001)
-    group.beat("a")
-    assert matching(group) == {"t": ["t"], "u": ["u"]}
 
 
 def test_an_expression_that_is_known_and_not_resolved_yet_counts_when_it_is() -> None:
@@ -185,48 +131,6 @@ def test_topics_that_were_matched_are_noticed_once() -> None:
     assert group.group.epoch == epoch
 
 
-def test_expressions_are_written_until_nobody_subscribes_to_them() -> None:
-    group = Group()
-    group.join("a", topics=[], regex="t")
-    group.advance(10_001)
-    group.join("b", topics=[], regex="u")
-    later = group.successor()
-    assert matching(later) == matching(group) == {"t": ["t"], "u": ["u"]}
-    assert group_state(later.group) == group_state(group.group)
-    for member in ("a", "b"):
-        group.beat(member, epoch=-1)
-    group.send(DeleteGroup("g"))
-    assert group.driver.coordinator.snapshot() == []
-
-
-def test_an_expression_that_re2_does_not_take_changes_nothing() -> None:
-    group = Group()
-    group.join("a", topics=[], regex="t")
-    before = group_state(group.group)
-    refused = group.beat("a", regex="(")
-    assert refused.error is Error.INVALID_REGULAR_EXPRESSION
-    assert refused.error_message == (
-        "SubscribedTopicRegex `(` is not a valid regular expression: missing closing )."
-    )
-    assert group_state(group.group) == before
-
-
-def test_an_expression_that_matches_nothing_new_changes_no_epoch() -> None:
-    group = Group()
-    group.join("a", topics=[], regex="t")
-    group.settle()
-    epoch = group.group.epoch
-    create(group, "w")
-    group.advance(20_000)
-    group.beat("a")
-    assert group.group.epoch == epoch
-    create(group, "tt")
-    group.advance(20_000)
-    group.beat("a", regex="t+")
-    group.beat("a")
-    assert group.group.epoch == epoch + 1
-
-
 def test_what_nobody_subscribes_to_any_more_is_not_written_when_it_is_resolved() -> None:
     shard = Shard(CoordinatorConfig(), str, immediate, False, WINGS)
     group = ConsumerGroup("g")
@@ -237,22 +141,6 @@ def test_what_nobody_subscribes_to_any_more_is_not_written_when_it_is_resolved()
 
 
 # topics
-
-
-def test_a_topic_that_grows_or_goes_makes_the_next_heartbeat_look() -> None:
-    """Also at the first instant of the coordinator's clock."""
-    group = Group()
-    group.join("a")
-    epoch = group.group.epoch
-    group.driver.change_topics({"u": 9}, ())
-    group.beat("a")
-    assert group.group.epoch == epoch, "nobody reads it"
-    group.driver.change_topics({"t": 5}, ())
-    assert group.beat("a").assignment == {topic_uuid("t"): (0, 1, 2, 3, 4)}
-    assert group.group.epoch == epoch + 1
-    group.driver.change_topics({}, ["t"])
-    group.beat("a")
-    assert group.group.epoch == epoch + 2
 
 
 def test_what_a_failed_write_took_back_is_noticed_again() -> None:

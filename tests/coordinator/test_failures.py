@@ -12,7 +12,7 @@ import logging
 import pytest
 from kio.schema.errors import ErrorCode
 
-from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
+from groupstorm.coordinator.config import Compatibility
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import error_response
 from groupstorm.coordinator.messages import (
@@ -94,18 +94,6 @@ def test_a_request_that_breaks_its_group_gets_an_error_the_parked_retry_and_all_
     world.advance(0)
     assert world.joined(joined).error is Error.NONE
     world.complete()
-
-
-def test_other_groups_go_on_at_the_same_instant() -> None:
-    world = World(CoordinatorConfig())
-    tokens = [world.join(group="a"), world.join(group="bad", protocols=TWICE), world.join(group="b")]
-    world.advance(3_000)
-    answers = [Error.NONE, Error.COORDINATOR_NOT_AVAILABLE, Error.NONE]
-    assert [world.error(token) for token in tokens] == answers
-    assert [group for group, _ in _failed(world)] == ["bad"]
-    world.advance(60_000)
-    removed = [event.group for event in world.of(events.MemberRemoved)]
-    assert removed == ["bad", "a", "b"], "sessions of the others end as ever"
 
 
 @pytest.mark.parametrize("compatibility", Compatibility)

@@ -20,7 +20,6 @@ from groupstorm.coordinator.messages import (
     SyncGroupResponse,
     TxnOffsetCommit,
 )
-from groupstorm.coordinator.records import OffsetCommitRecord
 from groupstorm.trace.events import coordinator as events
 from tests.coordinator.world import World, no_delay
 
@@ -46,15 +45,6 @@ def test_a_stable_group_is_loaded_with_its_members_assignments_and_sessions(worl
     assert other.state == "Empty"
 
 
-def test_static_members_are_loaded_under_their_instance(world: World) -> None:
-    world.join(instance="i", version=5)
-    world.advance(0)
-    world.complete()
-    other = world.successor()
-    assert other.heartbeat("m1", instance="i") is Error.NONE
-    assert other.heartbeat("m9", instance="i") is Error.FENCED_INSTANCE_ID
-
-
 @pytest.mark.parametrize(("members", "rebalances"), [(2, False), (3, True)])
 def test_a_loaded_group_may_have_as_many_members_as_group_max_size(members: int, rebalances: bool) -> None:
     """One more, and the loaded group opens a round, in which the places go to those who come first."""
@@ -71,14 +61,6 @@ def test_a_loaded_group_may_have_as_many_members_as_group_max_size(members: int,
     assert sorted(smaller.group.members) == ["m1", "m2"]
 
 
-def test_a_round_that_was_open_is_forgotten_and_its_members_join_again(world: World) -> None:
-    world.stable(members=1)
-    world.join()  # opens a round that nobody closes
-    other = world.successor()
-    assert (other.state, other.group.generation, list(other.group.members)) == ("Stable", 1, ["m1"])
-    assert other.heartbeat("m2") is Error.UNKNOWN_MEMBER_ID
-
-
 def test_a_deleted_group_is_not_loaded_from_the_whole_log(world: World) -> None:
     """A log that is not compacted yet has the group's records before its tombstone."""
     world.stable(members=1)
@@ -93,31 +75,10 @@ def test_a_deleted_group_is_not_loaded_from_the_whole_log(world: World) -> None:
     assert again.coordinator.group("g") is not None
 
 
-def test_a_deleted_group_is_in_no_later_snapshot_and_does_not_come_back_with_a_move(world: World) -> None:
-    world.stable(members=1)
-    world.leave("m1")
-    world.send(DeleteGroup("g"))
-    for one in (world, world.successor()):
-        assert one.coordinator.snapshot() == []
-        one.commit(offset=5)
-        one.move()
-        assert (one.group.generation, one.group.protocol_type, one.committed()) == (0, None, 5)
-
-
 def test_what_was_deleted_is_not_loaded(world: World) -> None:
     world.commit(offset=5)
     world.send(OffsetDelete("g", {"t": (0,)}))
     assert world.successor().committed() == -1
-
-
-def test_moving_a_group_between_join_and_sync_answers_the_parked_sync(world: World) -> None:
-    world.stable(members=2)
-    world.join("m2", protocols=(("range", b"new"),))
-    world.join("m1")
-    parked = world.sync("m2", token="sync")
-    world.move()
-    assert world.error(parked) is Error.NOT_COORDINATOR
-    assert world.heartbeat("m2", generation=3) is Error.ILLEGAL_GENERATION
 
 
 def test_a_group_that_was_never_written_is_gone_and_offsets_alone_make_one(world: World) -> None:
@@ -129,14 +90,6 @@ def test_a_group_that_was_never_written_is_gone_and_offsets_alone_make_one(world
     other.join()
     other.move()
     assert other.coordinator.groups == []
-
-
-def test_unloading_leaves_nobody_without_an_answer(world: World) -> None:
-    world.join(token="a")
-    world.join(token="b", group="h")
-    world.take(world.coordinator.unload(world.now_ms))
-    assert [world.error("a"), world.error("b")] == [Error.NOT_COORDINATOR] * 2
-    assert world.coordinator.next_deadline() is None
 
 
 def _commit_under_way(world: World) -> list[Any]:
@@ -180,17 +133,6 @@ def test_a_write_of_a_former_coordinator_never_lands(world: World) -> None:
     assert world.of(events.AppendFailed) == []
 
 
-def test_a_group_whose_end_is_not_written_yet_is_there_again_at_the_next_coordinator(world: World) -> None:
-    world.stable(members=1)
-    world.leave("m1")
-    world.append_delay_ms = 500
-    deleted = world.send(DeleteGroup("g"))
-    world.move()
-    assert world.replies[deleted] == (Error.NOT_COORDINATOR,)
-    world.advance(500)
-    assert world.state == "Empty"
-
-
 # offsets in transactions
 
 
@@ -210,40 +152,6 @@ def stable_offset(world: World) -> tuple[int, Error]:
     response = world.replies[world.send(OffsetFetch("g", {"t": (0,)}, 9, require_stable=True))]
     assert isinstance(response, OffsetFetchResponse)
     return response.partitions[0][2].offset, response.partitions[0][3]
-
-
-def test_the_first_offset_of_a_transaction_makes_an_empty_group(world: World) -> None:
-    assert txn_commit(world) is Error.NONE
-    assert world.of(events.GroupCreated) == [("g", "offset-commit")]
-    assert (world.state, world.describe().state) == ("Empty", "Empty")
-
-
-def test_a_commit_that_came_after_the_one_in_the_transaction_stays(world: World) -> None:
-    txn_commit(world, offset=3)
-    world.commit(offset=2)
-    end(world, is_commit=True)
-    assert world.committed() == 2
-
-
-def test_deleting_an_offset_takes_the_one_that_waits_along(world: World) -> None:
-    txn_commit(world)
-    world.send(OffsetDelete("g", {"t": (0,)}))
-    end(world, is_commit=True)
-    assert world.committed() == -1
-
-
-def test_a_deleted_group_takes_the_offsets_that_wait_along(world: World) -> None:
-    """One is committed alone, one waits alone, one does both: each has one record."""
-    world.commit(offset=1)
-    world.send(OffsetCommit("g", "", None, -1, {"t": {1: CommittedOffset(1)}}, 9))
-    txn_commit(world)
-    world.send(TxnOffsetCommit("g", PRODUCER, "", None, -1, {"t": {2: CommittedOffset(1)}}, 4))
-    world.send(DeleteGroup("g"))
-    records = world.appended[-1][0]
-    deleted = [one.partition for one in records if isinstance(one, OffsetCommitRecord)]
-    assert sorted(deleted) == [0, 1, 2]
-    end(world, is_commit=True)
-    assert world.committed() == -1
 
 
 def test_deleted_topics_take_waiting_offsets_along(world: World) -> None:

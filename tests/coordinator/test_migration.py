@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.consumer.member import (
     ConsumerCurrentRecord,
     ConsumerEpochRecord,
@@ -23,16 +22,12 @@ from groupstorm.coordinator.messages import (
     CommittedOffset,
     DescribeConsumerGroup,
     DescribeGroup,
-    ListGroups,
     OffsetCommit,
     OffsetDelete,
 )
 from groupstorm.coordinator.records import GroupMetadataRecord, Record
-from groupstorm.coordinator.script.clients import topic_uuid
 from groupstorm.trace.events import coordinator as events
 from tests.coordinator.consumer_world import Group
-
-T = topic_uuid("t")
 
 
 def classic(*clients: str, **options: Any) -> Group:
@@ -58,23 +53,6 @@ def mixed(**options: Any) -> Group:
 
 
 # upgrades
-
-
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [
-        ({"group.consumer.migration.policy": "downgrade"}, "online upgrade is disabled"),
-        ({"group.consumer.max.size": 1}, "the group size exceeds the consumer group maximum size"),
-    ],
-)
-def test_a_refused_upgrade_says_why_and_leaves_the_group(options: dict[str, Any], reason: str) -> None:
-    group = classic("x", "y", **options)
-    refused = group.join("n")
-    assert (refused.error, refused.error_message) == (
-        Error.GROUP_ID_NOT_FOUND,
-        f"Cannot upgrade classic group g to consumer group because {reason}.",
-    )
-    assert group.heartbeat("x") is Error.NONE
 
 
 def test_groups_of_another_type_are_not_upgraded() -> None:
@@ -123,15 +101,6 @@ def test_timers_of_the_classic_group_hit_no_later_one(compatibility: str, causes
 # downgrades
 
 
-@pytest.mark.parametrize(("max_size", "downgrades"), [(1, False), (2, True)])
-def test_a_group_is_downgraded_if_the_classic_protocol_has_room_for_its_members(
-    max_size: int, downgrades: bool
-) -> None:
-    group = mixed(**{"group.max.size": max_size})
-    group.classic("back", "t", instance="i", version=5)
-    assert (group.classic_group is not None) == downgrades
-
-
 def test_a_downgraded_group_is_written_as_a_classic_one_alone() -> None:
     for ends in ("replaced", "left"):
         group = mixed()
@@ -147,21 +116,6 @@ def test_a_downgraded_group_is_written_as_a_classic_one_alone() -> None:
         assert group.send(DescribeGroup("g", 6)).error is Error.NONE, "reads see it"
 
 
-def test_the_sessions_of_downgraded_members_begin_anew() -> None:
-    group = mixed()
-    group.advance(40_000)
-    group.heartbeat("c")
-    group.beat("n", instance="i")
-    group.classic("back", "t", instance="i", version=5)
-    group.advance(44_999)
-    assert group.of(events.MemberRemoved) == []
-    group.advance(1)
-    assert {(one.member_id, one.cause) for one in group.of(events.MemberRemoved)} == {
-        (group.id_of("c"), "session-expired"),
-        (group.id_of("back"), "session-expired"),
-    }
-
-
 def test_the_members_of_a_downgraded_group_read_what_they_read_before() -> None:
     group = mixed()
     group.classic("back", "t", instance="i", version=5)
@@ -170,39 +124,6 @@ def test_the_members_of_a_downgraded_group_read_what_they_read_before() -> None:
     group.send(OffsetCommit("g", group.id_of("back"), "i", generation, offsets, 9))
     answer = group.send(OffsetDelete("g", {"t": (0,), "u": (0,)}))
     assert answer.partitions == (("t", 0, Error.GROUP_SUBSCRIBED_TO_TOPIC), ("u", 0, Error.NONE))
-
-
-@pytest.mark.parametrize("is_downgraded", [False, True])
-def test_an_assignment_is_written_in_the_version_of_the_members_subscription(is_downgraded: bool) -> None:
-    group = mixed()
-    if is_downgraded:
-        group.classic("back", "t", instance="i", version=5, version_of_subscription=3)
-        assert group.sync("back").assignment[:2] == b"\x00\x03"
-    assert group.sync("c").assignment[:2] == b"\x00\x01"
-
-
-def test_a_downgraded_group_is_a_new_one_in_the_order_of_groups() -> None:
-    """convertToClassicGroup removes the group and puts another one in, which comes first in its slot."""
-    group = mixed()
-    group.join("other", group="a")
-
-    def listed() -> list[str]:
-        return [one.group for one in group.send(ListGroups()).groups]
-
-    assert listed() == ["a", "g"]
-    group.classic("back", "t", instance="i", version=5)
-    assert listed() == ["g", "a"]
-
-
-@pytest.mark.parametrize("delay_ms", [0, 100])
-def test_a_downgrade_that_cannot_be_written_is_taken_back(delay_ms: int) -> None:
-    group = mixed()
-    members = set(group.group.members)
-    group.driver.append_delay_ms, group.driver.append_error = delay_ms, Error.NOT_ENOUGH_REPLICAS
-    group.beat("n", epoch=-1, instance="i")
-    group.advance(delay_ms)
-    assert set(group.group.members) == members
-    assert isinstance(group.driver.coordinator.group("g"), ConsumerGroup)
 
 
 # loading and moving

@@ -34,21 +34,6 @@ def test_a_pending_member_that_leaves_takes_its_session_along() -> None:
     assert world.coordinator.next_deadline() is None
 
 
-def test_a_round_that_opens_while_members_sync_ends_the_wait_for_them() -> None:
-    world = World(no_delay())
-    (first,) = world.stable(1)
-    world.join(first, protocols=(("range", b"more"),))
-    assert world.state == "CompletingRebalance"
-    world.advance(1_000)
-    world.join()
-    assert world.state == "PreparingRebalance"
-    assert not world.group.pending_sync
-    assert world.leave(first, "m2") == [Error.NONE, Error.NONE]
-    world.advance(60_000)
-    assert world.state == "Empty"
-    assert world.coordinator.next_deadline() is None
-
-
 def test_a_member_that_does_not_come_back_takes_its_session_along() -> None:
     """Its round ends after 5 s; its session of 10 s would end 5 s later."""
     world = World(no_delay())
@@ -59,18 +44,6 @@ def test_a_member_that_does_not_come_back_takes_its_session_along() -> None:
     assert list(world.group.members.keys()) == [first]
     world.leave(first)
     assert world.coordinator.next_deadline() is None
-
-
-def test_a_group_that_moves_while_members_sync_waits_for_no_sync_any_more() -> None:
-    """The next coordinator loads the last Stable generation: only the member's session of 10 s counts."""
-    world = World(no_delay())
-    (first,) = world.stable(1, rebalance=5_000, session=10_000)
-    world.join(first, rebalance=5_000, session=10_000, protocols=(("range", b"more"),))
-    assert world.state == "CompletingRebalance"
-    assert world.coordinator.next_deadline() == 5_000
-    world.move()
-    assert world.state == "Stable"
-    assert world.coordinator.next_deadline() == 10_000
 
 
 def _producer_commits(world: World, member: str, instance: str | None, generation: int) -> Error:
@@ -105,22 +78,3 @@ def test_who_may_commit_offsets_in_a_transaction(
     world.stable(1)
     assert world.group.generation == 1
     assert _producer_commits(world, member, instance, generation) is error
-
-
-@pytest.mark.parametrize(
-    ("member", "generation", "error"),
-    [
-        ("m1", -1, Error.NONE),
-        ("m1", 0, Error.UNKNOWN_MEMBER_ID),
-    ],
-)
-def test_outside_of_an_empty_group_anyone_may_commit(member: str, generation: int, error: Error) -> None:
-    world = World(no_delay())
-    world.leave(*world.stable(1))
-    assert world.state == "Empty"
-    assert _producer_commits(world, member, None, generation) is error
-
-
-@pytest.mark.parametrize(("generation", "error"), [(-1, Error.NONE), (0, Error.ILLEGAL_GENERATION)])
-def test_a_group_that_does_not_exist_has_no_generation(generation: int, error: Error) -> None:
-    assert _producer_commits(World(no_delay()), "", None, generation) is error

@@ -24,15 +24,6 @@ def _fetch(world: World, topics: dict[str, tuple[int, ...]] | None) -> OffsetFet
     return response
 
 
-def test_nothing_is_minus_one_whether_or_not_the_group_exists() -> None:
-    world = World()
-    nothing = CommittedOffset(-1, -1, "")
-    assert _fetch(world, {"t": (3,)}).partitions == (("t", 3, nothing, Error.NONE),)
-    world.commit()
-    assert _fetch(world, {"t": (0, 3)}).partitions[1] == ("t", 3, nothing, Error.NONE)
-    assert world.committed("other") == -1
-
-
 @pytest.mark.parametrize(("metadata", "refused"), [("x" * 8, False), ("x" * 9, True), ("😀" * 5, True)])
 def test_long_metadata_is_refused_partition_by_partition(metadata: str, refused: bool) -> None:
     """Kafka counts UTF-16 code units: five emoji are ten."""
@@ -43,27 +34,6 @@ def test_long_metadata_is_refused_partition_by_partition(metadata: str, refused:
     error = Error.OFFSET_METADATA_TOO_LARGE if refused else Error.NONE
     assert response.partitions == (("t", 0, error), ("t", 1, Error.NONE))
     assert world.committed() == (-1 if refused else 1)
-
-
-def test_all_offsets_come_in_the_order_of_kafkas_map() -> None:
-    world = World()
-    offsets = {
-        topic: {number: CommittedOffset(number) for number in range(5)} for topic in ("a", "b", "c", "zz")
-    }
-    world.send(OffsetCommit("g", "", None, -1, offsets, 9))
-    everything = _fetch(world, None).partitions
-    assert {(topic, number) for topic, number, _, _ in everything} == {
-        (topic, number) for topic in offsets for number in range(5)
-    }
-    by_topic = list(dict.fromkeys(topic for topic, *_ in everything))
-    assert by_topic == ["c", "b", "zz", "a"], "as Kafka's TimelineHashMap yields these four"
-    assert _fetch(World(), None).partitions == ()
-
-
-def test_leader_epoch_and_metadata_come_back() -> None:
-    world = World()
-    world.send(OffsetCommit("g", "", None, -1, {"t": {0: CommittedOffset(5, 3, "note")}}, 9))
-    assert _fetch(world, {"t": (0,)}).partitions[0][2] == (5, 3, "note")
 
 
 def test_stable_reads_wait_for_writes_in_flight() -> None:
@@ -77,16 +47,6 @@ def test_stable_reads_wait_for_writes_in_flight() -> None:
     assert later not in world.replies
     world.advance(10)
     assert later in world.replies
-
-
-def test_deleted_topics_take_their_offsets_along() -> None:
-    world = World()
-    for group in ("g", "h"):
-        for topic in ("t", "u"):
-            world.send(OffsetCommit(group, "", None, -1, {topic: {0: CommittedOffset(1)}}, 9))
-    world.take(world.coordinator.update_topics({}, ["t", "never was"], 0))
-    assert world.committed("g") == world.committed("h") == -1
-    assert [row[0] for row in _fetch(world, None).partitions] == ["u"]
 
 
 def test_a_topic_whose_last_offset_was_deleted_takes_nothing_along() -> None:
@@ -131,10 +91,3 @@ def test_a_commit_of_a_wrong_generation_is_no_event_either_for_a_driver_that_kno
     assert world.of(events.OffsetsCommitted) == []
     assert world.commit(generation=-1) is Error.UNKNOWN_MEMBER_ID
     assert len(world.of(events.OffsetsCommitted)) == 1, "from outside"
-
-
-def test_the_empty_group_may_commit_and_be_described() -> None:
-    """For old clients (KIP-289): only membership needs a name."""
-    world = World()
-    assert world.commit(group="") is Error.NONE
-    assert world.describe("").state == "Empty"

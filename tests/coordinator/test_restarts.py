@@ -25,39 +25,11 @@ from groupstorm.trace.events.group_states import GroupState
 from tests.coordinator.world import World, no_delay
 from tests.hypothesis_examples import examples
 
-#: JoinGroup version and instance of a first member that needs no second request to be in the group.
-AT_ONCE = [pytest.param(5, "i", id="static"), pytest.param(3, None, id="JoinGroup 3")]
 DELAY_MS = 3_000
 
 
-def _killed(world: World, delay_ms: int = DELAY_MS) -> World:
-    return world.successor(initial_rebalance_delay_ms=delay_ms)
-
-
-def _moved(world: World) -> World:
-    world.move()
-    return world
-
-
-RESTARTS = [pytest.param(_killed, id="killed"), pytest.param(_moved, id="moved")]
-
-
-@pytest.mark.parametrize("restart", RESTARTS)
-@pytest.mark.parametrize(("version", "instance"), AT_ONCE)
-def test_a_restart_in_the_first_round_of_a_group(restart: Any, version: int, instance: str | None) -> None:
-    world = World(no_delay(initial_rebalance_delay_ms=DELAY_MS))
-    world.join(version=version, instance=instance)
-    world.advance(DELAY_MS // 2)
-    world = restart(world)
-    assert (world.state, world.group.leader) == ("Empty", None)
-    again = world.join(version=version, instance=instance)
-    world.advance(DELAY_MS)
-    assert world.joined(again).leader == world.joined(again).member_id
-    world.complete()
-    assert world.of(events.OperationFailed) == []
-
-
-@pytest.mark.parametrize(("version", "instance"), [*AT_ONCE, pytest.param(4, None, id="JoinGroup 4")])
+#: JoinGroup 3 and a static member need no second request to be in the group.
+@pytest.mark.parametrize(("version", "instance"), [(3, None), (4, None), (5, "i")])
 def test_the_first_record_of_a_group_names_no_member(version: int, instance: str | None) -> None:
     world = World()
     world.join(version=version, instance=instance)
@@ -191,7 +163,7 @@ class Restarts(RuleBasedStateMachine):
     @rule()
     def is_killed(self) -> None:
         append_delay_ms = self.world.append_delay_ms
-        self.world = _killed(self.world, self.delay_ms)
+        self.world = self.world.successor(initial_rebalance_delay_ms=self.delay_ms)
         self.world.append_delay_ms = append_delay_ms
         for process in self.processes:
             process.disconnected()

@@ -120,22 +120,6 @@ class _Streams:
         return print_streams_group(self.group, Names("test"))
 
 
-@pytest.mark.parametrize(("kafka", "keeps"), list(zip(_BOTH, (False, True), strict=True)))
-def test_a_refused_join_takes_no_tasks_of_the_holder_of_its_instance_id(
-    kafka: Compatibility, keeps: bool
-) -> None:
-    """Kafka 4.4.0's own defect (D39): it moves the holder's remembered assignment before it refuses."""
-    streams = _Streams(kafka)
-    streams.join("a", instance="i")
-    streams.join("b")
-    streams.send("a", instance="i", **OWNED)
-    assert streams.join("c", instance="i").error is Error.UNRELEASED_INSTANCE_ID
-    for _ in range(3):
-        streams.send("a", instance="i", **OWNED)
-    held = streams.group.members["a"].assigned.active
-    assert bool(held) is keeps
-
-
 def test_a_failed_write_of_a_repaired_coordinator_leaves_no_holder_of_standbys_behind() -> None:
     """Kafka's sets of processes are no timeline (S78): there the task stays unreleased for the process."""
     for kafka, is_clean in zip(_BOTH, (False, True), strict=True):
@@ -168,17 +152,6 @@ def test_another_coordinator_loads_the_group_that_was_written() -> None:
             other.expire_session("g", member_id, 1)
         assert not after.members
     assert compared > 6
-
-
-def test_a_loaded_member_that_is_silent_is_removed() -> None:
-    streams = _Streams(Compatibility.REPAIRED_4_4_0)
-    streams.join("a")
-    other = loaded(record for records, _ in streams.driver.appended for record in records)
-    assert other.next_deadline() == 45_000
-    other.fire(45_000)
-    group = other.group("g")
-    assert isinstance(group, StreamsGroup)
-    assert group.state == "Empty"
 
 
 _WRONG: list[tuple[dict[str, Any], Error, str]] = [
@@ -315,20 +288,6 @@ def test_a_step_that_is_no_request_is_invalid_and_the_script_goes_on(step: dict[
     script = {"id": "x", "config": {"topologies": {"T": TOPOLOGY}}, "steps": [{**join, **step}, join]}
     events = run_script(script)
     assert [event["kind"] for event in events if event["kind"] != "state"] == ["invalid", "streams"]
-
-
-def test_a_loaded_member_has_its_rebalance_timeout_to_give_tasks_up() -> None:
-    streams = _Streams(Compatibility.REPAIRED_4_4_0)
-    streams.join("a")
-    streams.join("b")
-    streams.send("a", **OWNED)
-    assert streams.group.members["a"].state is TaskState.UNREVOKED_TASKS
-    other = loaded(record for records, _ in streams.driver.appended for record in records)
-    assert other.next_deadline() == 5_000
-    other.fire(5_000)
-    group = other.group("g")
-    assert isinstance(group, StreamsGroup)
-    assert list(group.members) == ["b"]
 
 
 def test_a_wish_to_shut_down_is_told_to_all_until_nobody_is_left() -> None:

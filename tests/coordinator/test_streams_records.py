@@ -17,7 +17,6 @@ import pytest
 
 from groupstorm.coordinator.config import Compatibility, CoordinatorConfig
 from groupstorm.coordinator.coordinator import GroupCoordinator
-from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.script.clients import Names
 from groupstorm.coordinator.script.driver import Driver, ScriptedPlugin, StreamsSetting
@@ -245,18 +244,3 @@ def test_a_plugin_that_fails_is_asked_again_the_next_time(described: _Described)
     described.advance(EVERY_MS)
     assert described.stored() == [-1, -2, 1, -2, -1]
     assert described.groups == []
-
-
-def test_a_group_with_a_member_keeps_its_description(described: _Described) -> None:
-    described.send("streams", member="m", version=1, **_DESCRIBED_JOIN)
-    for _ in range(EVERY_MS // 40_000):
-        described.advance(40_000)
-        assert described.send("streams", version=1).error is Error.NONE
-    assert described.stored() == [-1, -2, 1]
-
-
-def test_an_empty_group_with_offsets_keeps_its_description(described: _Described) -> None:
-    described.send("commit", member="", generation=-1, offsets={"in": {"0": 5}})
-    described.advance(EVERY_MS)
-    assert described.stored() == [-1, -2, 1]
-    assert described.groups == ["g"]

@@ -18,26 +18,6 @@ def _drain(timers: Timers, now_ms: int) -> list[tuple[str, int]]:
     return fired
 
 
-def test_equal_deadlines_fire_in_the_order_of_setting_and_a_reset_is_a_new_set() -> None:
-    timers = Timers()
-    for name in "abc":
-        timers.set(TimerKind.SESSION, "g", name, 10)
-    timers.set(TimerKind.SESSION, "g", "a", 10)
-    assert _drain(timers, 10) == [("b", 10), ("c", 10), ("a", 10)]
-
-
-def test_a_timer_can_be_set_earlier_as_well_as_later() -> None:
-    timers = Timers()
-    timers.set(TimerKind.SESSION, "g", "a", 100)
-    timers.set(TimerKind.SESSION, "g", "a", 5)
-    assert timers.next_deadline() == 5
-    timers.set(TimerKind.SESSION, "g", "a", 200)
-    assert timers.next_deadline() == 200
-    assert timers.pop_due(199) is None
-    assert _drain(timers, 200) == [("a", 200)]
-    assert timers.next_deadline() is None
-
-
 _STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("set"), st.sampled_from("abcd"), st.integers(0, 30)),

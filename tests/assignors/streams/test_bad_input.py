@@ -10,7 +10,7 @@ import pytest
 
 from groupstorm.assignors.streams.cases import answer, read_case
 from groupstorm.problems import InputError
-from tests.assignors.streams.groups import assign, client, standby, task
+from tests.assignors.streams.groups import assign, client, task
 from tests.oracle.running import as_line
 from tests.processes import run_process
 
@@ -97,27 +97,6 @@ def test_the_command_ends_with_status_2_and_keeps_what_was_answered() -> None:
     assert done.stderr.startswith("groupstorm: line 2: field assignor")
 
 
-TWO = [task("0_0", "r1"), task("0_1", "r2")]
-
-
-def test_a_negative_lag_is_nearer_than_any_other_and_not_caught_up() -> None:
-    """As Kafka: -7 is no sentinel; the task runs there for now, and is warmed up where it is wanted."""
-    found = assign("ha", [task("0_0")], [client(1, had={"0_0": 50_000}), client(2, had={"0_0": -7})])
-    assert found["clients"]["2"]["active"] == ["0_0"]
-    assert found["clients"]["1"]["warmup"] == ["0_0"]
-
-
-def test_without_a_clients_rack_nothing_is_optimised_and_nothing_priced() -> None:
-    settings: dict[str, Any] = {"strategy": "min_traffic"}
-    found = assign("ha", TWO, [client(1, rack="r2"), client(2, rack=None)], **settings)
-    assert [own["active"] for own in found["clients"].values()] == [["0_0"], ["0_1"]]
-    assert found["cost"]["active_stateful"] is None
-    assert (
-        "doesn't have rack" in found["cost"]["active_stateful_error"]
-        or "no rack information" in (found["cost"]["active_stateful_error"])
-    )
-
-
 def test_a_process_with_two_racks_counts_as_one_without() -> None:
     consumers = [{"id": "a", "rack": "r1"}, {"id": "b", "rack": "r2"}]
     case = copy.deepcopy(CASE)
@@ -126,32 +105,9 @@ def test_a_process_with_two_racks_counts_as_one_without() -> None:
     assert answer(read_case(as_line(case).encode(), "line 1"))["cost"]["active_stateful"] is None
 
 
-def test_a_topic_without_description_is_not_priced() -> None:
-    case = copy.deepcopy(CASE)
-    case["tasks"][0]["inputs"] = [["in", 0]]
-    found = answer(read_case(as_line(case).encode(), "line 1"))
-    assert found["cost"]["active_stateful"] is None
-    assert "in-0 has no rack information" in found["cost"]["active_stateful_error"]
-
-
-def test_more_standbys_than_hosts_are_fewer_standbys() -> None:
-    """Kafka warns and places what it can."""
-    found = assign("ha", TWO[:1], [client(1), client(2)], num_standby_replicas=5)
-    assert [len(own) for own in standby(found).values()].count(1) == 1
-
-
-def test_an_unknown_lag_is_what_kafka_refuses() -> None:
-    case = copy.deepcopy(CASE)
-    case["clients"][0]["lags"] = {}
-    assert answer(read_case(as_line(case).encode(), "line 1")) == {
-        "id": 1,
-        "error": "IllegalStateException",
-        "message": "Tried to lookup lag for unknown task 0_0",
-    }
-
-
 def test_optimising_without_a_strategy_is_what_kafka_refuses() -> None:
-    found = assign("optimize-active", TWO, [client(1)], given={"1": {"active": ["0_0", "0_1"]}})
+    tasks = [task("0_0", "r1"), task("0_1", "r2")]
+    found = assign("optimize-active", tasks, [client(1)], given={"1": {"active": ["0_0", "0_1"]}})
     assert found["error"] == "IllegalArgumentException"
 
 

@@ -58,15 +58,6 @@ def partitions(found: Rebalance) -> dict[str, list[int]]:
     return {name: [part.partition for part in own.partitions] for name, own in found.assignments.items()}
 
 
-def test_a_new_group_gets_everything_at_once() -> None:
-    found = rebalance(application(), {"a": member(ONE), "b": member(TWO)}, NOW_MS)
-    assert partitions(found) == {"a": [0, 2], "b": [1, 3]}
-    assert found.stable
-    info = decode_assignment_info(found.assignments["a"].user_data)
-    assert info.active == [TaskId("", 0, 0), TaskId("", 0, 2)]
-    assert info.next_rebalance_ms == NO_REBALANCE_MS
-
-
 def test_what_another_consumer_owns_is_withheld_until_it_is_revoked() -> None:
     """Stateless tasks: b is to have 1 and 3, which a still owns."""
     members = {"a": member(ONE, [0, 1, 2, 3]), "b": member(TWO)}
@@ -87,29 +78,6 @@ def test_a_withheld_task_stays_a_standby_where_it_was_one() -> None:
     assert set(found.assignments["b"].info.standby) == {TaskId("", 0, 1), TaskId("", 0, 3)}
 
 
-def test_a_stateless_withheld_task_becomes_no_standby() -> None:
-    """KAFKA-10263."""
-    members = {"a": member(ONE, [0, 1, 2, 3]), "b": member(TWO)}
-    found = rebalance(application(stateful=False), members, NOW_MS)
-    assert found.assignments["b"].info.standby == {}
-
-
-def test_warm_ups_make_the_leaders_client_probe() -> None:
-    """b is to have two tasks and has no state: warm-ups there, the time at the leader's first consumer."""
-    members = {"a2": member(ONE), "a1": member(ONE, [0, 1, 2, 3]), "b": member(TWO)}
-    found = rebalance(application(), members, NOW_MS)
-    times = {name: own.info.next_rebalance_ms for name, own in found.assignments.items()}
-    assert times["a1"] == NOW_MS + 600_000 or times["a2"] == 0
-    assert not found.stable
-    assert found.assignments["b"].info.standby
-
-
-def test_warm_ups_are_named_and_members_counted_to_their_processes() -> None:
-    found = rebalance(application(), {"a": member(ONE, [0, 1, 2, 3]), "b": member(TWO)}, NOW_MS)
-    assert found.warmups == ((TaskId("", 0, 1), TWO), (TaskId("", 0, 3), TWO))
-    assert found.processes == {"a": ONE, "b": TWO}
-
-
 def test_the_drafts_watchers_take_the_place_of_probing_where_all_know_the_code() -> None:
     members = {"a": member(ONE, [0, 1, 2, 3]), "b": member(TWO)}
     told = rebalance(application(assignor="kip441-draft"), members, NOW_MS)
@@ -119,15 +87,6 @@ def test_the_drafts_watchers_take_the_place_of_probing_where_all_know_the_code()
     older = rebalance(application(assignor="kip441-draft"), members, NOW_MS)
     assert older.assignments["a"].info.next_rebalance_ms == NOW_MS + 600_000
     assert {own.info.error_code for own in older.assignments.values()} == {0}
-
-
-def test_an_older_leader_meets_a_newer_subscription() -> None:
-    """It reads nothing of it but the versions, answers in its own, and counts the member to nobody known."""
-    members = {"a": member(ONE, version=10), "new": member(TWO, [0], version=11)}
-    found = rebalance(application(latest_version=10), members, NOW_MS)
-    assert {own.info.version for own in found.assignments.values()} == {10}
-    assert not found.stable
-    assert found.processes["new"] not in {ONE, TWO}
 
 
 def test_one_consumer_is_told_when_to_probe() -> None:
@@ -167,13 +126,6 @@ def future_member() -> StreamsMember:
     return StreamsMember((12).to_bytes(4, "big") + (12).to_bytes(4, "big"))
 
 
-def test_version_probing_answers_in_the_version_that_everybody_knows() -> None:
-    found = rebalance(application(), {"a": member(ONE, version=8), "new": future_member()}, NOW_MS)
-    assert {own.info.version for own in found.assignments.values()} == {8}
-    assert {own.info.commonly_supported_version for own in found.assignments.values()} == {11}
-    assert not found.stable
-
-
 def test_a_future_version_beside_one_before_probing_is_an_error() -> None:
     found = rebalance(application(), {"a": member(ONE, version=2), "new": future_member()}, NOW_MS)
     assert {own.info.error_code for own in found.assignments.values()} == {AssignorError.ASSIGNMENT_ERROR}
@@ -200,9 +152,3 @@ def test_the_drafts_error_code_travels_in_our_version(watch_list: bool) -> None:
     assert (told.version, told.error_code) == (12, AssignorError.IMBALANCED_ASSIGNMENT)
     assert bool(told.watch) == watch_list
     assert found.assignments["a"].info.version == 11
-
-
-def test_more_standbys_than_hosts_is_an_assignment_error_of_the_draft() -> None:
-    asked = application(assignor="kip441-draft", config=Config(num_standby_replicas=1))
-    found = rebalance(asked, {"a": member(ONE)}, NOW_MS)
-    assert found.assignments["a"].info.error_code == AssignorError.ASSIGNMENT_ERROR

@@ -74,17 +74,6 @@ def test_a_session_opens_and_its_later_requests_name_what_has_changed() -> None:
     assert member.asks() == ShareRequest(1, 3, True)
 
 
-def test_one_request_at_a_time_goes_to_each_leader() -> None:
-    member = Member()
-    member.reads({P0}, {P1})
-    member.sessions.wants_records = True
-    first, second = member.sends()
-    assert (first.node_id, second.node_id) == (1, 2)
-    assert member.sends() == []
-    member.answered(second)
-    assert member.sends_one().node_id == 2
-
-
 def test_a_strict_member_asks_one_leader_after_the_other() -> None:
     member = Member(strict=True)
     member.reads({P0}, {P1}, {P2})
@@ -186,16 +175,6 @@ def test_errors_that_pass_are_repeated_until_the_deadline(error: Error) -> None:
     member.now_ms = 200
     member.answered(member.sends_one(), p0=error)
     assert (member.sessions.done(), first.error) == ([first], error)
-
-
-def test_an_error_of_one_partition_delays_the_next_fetch() -> None:
-    member = Member()
-    member.reads({P0})
-    member.sessions.wants_records = True
-    member.answered(member.sends_one(), settled=False)
-    assert member.sends() == []
-    member.now_ms = 100
-    assert member.sends_one().epoch == 1
 
 
 def test_a_member_closes_each_session_with_its_last_acknowledgements() -> None:

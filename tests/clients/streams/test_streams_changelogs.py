@@ -18,25 +18,6 @@ def reader(ends: dict[int, int], grows: int = 0, follow: int = 0) -> ChangelogRe
     return ChangelogReader(RATE, lambda task, time_us: ends[task] + grows * time_us // SECOND, follow)
 
 
-def test_one_task_restores_at_the_full_rate() -> None:
-    found = reader({0: 5_000})
-    found.add_active(0, 1_000, 0)
-    assert found.next_us(0) == 4 * SECOND
-    assert found.position(0, 2 * SECOND) == 3_000
-    assert found.advance(4 * SECOND - 1) == ([], [])
-    assert found.advance(4 * SECOND) == ([0], [])
-    assert found.next_us(4 * SECOND) is None
-
-
-def test_tasks_share_the_rate_and_the_rest_is_quicker_once_one_is_through() -> None:
-    found = reader({0: 1_000, 1: 3_000})
-    found.add_active(0, 0, 0)
-    found.add_active(1, 0, 0)
-    assert found.next_us(0) == 2 * SECOND, "half of the rate each"
-    assert found.advance(2 * SECOND) == ([0], [])
-    assert found.next_us(2 * SECOND) == 4 * SECOND, "2,000 records at the full rate"
-
-
 def test_standbys_wait_for_active_tasks() -> None:
     found = reader({0: 2_000, 1: 2_000})
     found.add_standby(1, 0, 0)

@@ -145,17 +145,6 @@ def test_a_task_that_waits_for_its_state_can_be_taken_away_again() -> None:
     assert host.names() == []
 
 
-def test_unused_state_belongs_to_the_first_thread_that_asks() -> None:
-    """tryToLockAllNonEmptyTaskDirectories; the thread unlocks tasks that it is not assigned."""
-    host = Host()
-    host.directory.keep(0, 5, 0)
-    first, second = host.thread("t1"), host.thread("t2")
-    assert sums(first, 0) == {0: 5}
-    assert sums(second, 0) == {}
-    first.assigned({1}, set(), 0)
-    assert sums(second, 0) == {0: 5}
-
-
 def test_unused_state_is_removed_after_the_cleanup_delay() -> None:
     host = Host(cleanup_delay_us=10 * SECOND)
     host.directory.keep(0, 5, 0)
@@ -182,16 +171,6 @@ def test_a_crash_leaves_the_last_checkpoint(more: int, kept: int) -> None:
     assert host.directory.position(0) == RECORDS + kept
     assert CHECKPOINT_RECORDS == 10_000
     assert "task_suspended 0_0" in host.names()
-
-
-def test_closing_keeps_all_state() -> None:
-    host = Host()
-    thread = running(host, 0)
-    thread.assigned({0}, {1}, 100 * SECOND)
-    host.more[0] = 1
-    thread.gone("close", 104 * SECOND)
-    assert (host.directory.position(0), host.directory.position(1)) == (RECORDS + 1, 40_000)
-    assert host.thread("t2").offset_sums(104 * SECOND)
 
 
 def test_a_lost_member_closes_active_tasks_and_keeps_standbys() -> None:
