@@ -188,6 +188,7 @@ FATAL: Final[Mapping[str, str]] = {
     "GROUP_MAX_SIZE_REACHED": "the group is full, see group.max.size or group.consumer.max.size",
     "INVALID_SESSION_TIMEOUT": "the broker does not allow their session.timeout.ms",
     "GROUP_AUTHORIZATION_FAILED": "they may not read the group",
+    "NoOffsetForPartitionException": "auto.offset.reset=none, and the group has committed no offset",
 }
 """Errors that end a consumer, and the reason for people."""
 
@@ -227,8 +228,10 @@ def not_ranked(unfit: Mapping[str, str]) -> list[str]:
 def consumers_ended(figures: Figures) -> str | None:
     """The errors that ended consumers, with the reasons of each; None if none did."""
     # a response to a process that has closed meanwhile is an error, too, but ends none
-    counts = figures.errors if figures.consumers_failed is None else figures.consumers_failed
-    dead = [f"{error} ({why})" for error, why in FATAL.items() if (counts or {}).get(error)]
+    failed = figures.consumers_failed
+    counts = {error: (figures.errors or {}).get(error) for error in FATAL} if failed is None else failed
+    errors = [*(error for error in FATAL if counts.get(error)), *(counts.keys() - FATAL.keys())]
+    dead = [f"{error} ({FATAL[error]})" if error in FATAL else error for error in errors]
     return f"consumers ended with {listed(dead)}" if dead else None
 
 

@@ -167,6 +167,7 @@ def test_run_says_that_consumers_ended(tmp_path: Path) -> None:
     assert "Consumers ended with GROUP_MAX_SIZE_REACHED (the group is full, see" in result.stdout
 
 
+@pytest.mark.slow
 def test_a_configuration_that_cannot_settle_fails_the_run_with_the_remedy(tmp_path: Path) -> None:
     slow = ["--variant", "no-delay", "--set", "poll_interval_ms=400000"]
     slow += ["--set", "members=10", "--set", "partitions=20"]

@@ -306,6 +306,7 @@ def test_a_variant_whose_consumers_died_or_whose_group_never_rests_is_not_ranked
             ],
             "closed": [figures(errors={"FENCED_INSTANCE_ID": 1}, consumers_failed={})],
             "share": [figures(errors={"FENCED_INSTANCE_ID": 1}, consumers_failed=None)],
+            "thrown": [figures(consumers_failed={"IllegalStateException": 1, "FENCED_INSTANCE_ID": 1})],
             "restless": [figures(invariants={"group_settles": "never at rest"})] * 2,
             "late": [figures(invariants={"group_settles": "settled late: 13 minutes"})],
             "wrong": [figures(invariants={"one_owner": "t-0 has two"})],
@@ -324,6 +325,8 @@ def test_a_variant_whose_consumers_died_or_whose_group_never_rests_is_not_ranked
         "refused": "the group could not change its protocol (GROUP_ID_NOT_FOUND)",
         "dead": "consumers ended with FENCED_INSTANCE_ID (another process has their group.instance.id) and "
         "GROUP_MAX_SIZE_REACHED (the group is full, see group.max.size or group.consumer.max.size)",
+        "thrown": "consumers ended with FENCED_INSTANCE_ID (another process has their group.instance.id) and "
+        "IllegalStateException",
         "restless": "the group did not come to rest (never at rest)",
     }
 
