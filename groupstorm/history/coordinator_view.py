@@ -122,7 +122,7 @@ class Handovers:
     def __init__(self) -> None:
         self._held: dict[str, frozenset[str]] = {}
         self._released: dict[str, tuple[int, bool]] = {}
-        self._granted: dict[str, tuple[str, int]] = {}
+        self.granted: dict[str, tuple[str, int]] = {}
 
     def reconciled(self, now_us: int, event: events.MemberReconciled) -> None:
         """Note the partitions that the member has been granted, and the ones that it has released."""
@@ -131,7 +131,7 @@ class Handovers:
         for partition in before - held:
             self._released[partition] = now_us, False
         for partition in held - before:
-            self._granted[partition] = event.member, now_us
+            self.granted[partition] = event.member, now_us
 
     def removed(self, now_us: int, event: events.MemberRemoved) -> None:
         for partition in self._held.pop(event.member_id, ()):
@@ -146,7 +146,7 @@ class Handovers:
 
         None if it did not come there by a handover of a consumer group.
         """
-        member, granted_us = self._granted.get(partition, ("", -1))
+        member, granted_us = self.granted.get(partition, ("", -1))
         if member != new_owner or granted_us < from_us:
             return None
         released_us, expired = self._released.get(partition, (from_us, False))
