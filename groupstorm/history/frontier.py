@@ -12,11 +12,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Final
 
 from groupstorm.history.records import NANO, Line, Owner
 
 #: The distance from a position that may be the furthest one to the log's end, and the rate at which it grows.
 Distance = tuple[int, int]
+
+
+CHANGING: Final = -1
 
 
 @dataclass(slots=True, eq=False)
@@ -43,15 +47,14 @@ class Frontier:
     #: does not do so for ever: without ``bends`` they are to be foreseen.
     slope: int = 0
     bends: tuple[tuple[int, int], ...] = ()
-    #: Rows of this instant concern it: it is not part of the curve until the instant is over.
-    changing: bool = True
     #: The last row that concerned it, and the lag then.
     since_us: int = 0
     begin_lag: int = 0
     #: The lag grows by so much a microsecond since then, but not below zero. None: it is less simple.
     pace: int | None = None
-    #: The curve's number for the course since then, if it bends.
-    turn: int = 0
+    #: The curve's number for the course since then, if it bends. `CHANGING`: rows of this instant concern it,
+    #: and it is not part of the curve until the instant is over.
+    turn: int = CHANGING
     #: The largest age since ages count.
     oldest_us: int = 0
 

@@ -11,10 +11,10 @@ The age of the oldest record that waits (`frontier`) follows from the same posit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 
-from groupstorm.history.frontier import Frontier
+from groupstorm.history.frontier import CHANGING, Frontier
 from groupstorm.history.records import NANO, Line, Owner
 
 #: So many bends are kept for each partition before those are left out that will not come.
@@ -28,7 +28,7 @@ class LagCurve:
     """
 
     def __init__(self) -> None:
-        self._frontiers: dict[str, Frontier] = {}
+        self.frontiers: dict[str, Frontier] = {}
         self._changing: list[Frontier] = []
         self._now_us = 0
         self._value = 0
@@ -58,21 +58,17 @@ class LagCurve:
         self._move_to(now_us)
         end = log.exact(now_us)
         frontier = Frontier(now_us, end, end, end, [log], log.base(), log.rate)
-        self._frontiers[partition] = frontier
+        self.frontiers[partition] = frontier
         self._logs_base += frontier.log_base
         self._logs_rate += log.rate
         self._created += frontier.furthest
         self._changing.append(frontier)
         return frontier
 
-    def frontier(self, partition: str) -> Frontier:
-        """The part of the curve that is of this partition."""
-        return self._frontiers[partition]
-
     def delete(self, partition: str, now_us: int) -> None:
         """The partition exists no more; nobody owns it. What was processed of it stays processed."""
-        frontier = self._frontiers[partition]
-        self._touch((frontier,), now_us)
+        frontier = self.frontiers[partition]
+        self._touch([frontier], now_us)
         self._processed_before += (
             frontier.log_base + frontier.log_rate * now_us - frontier.begun - frontier.lag(now_us)
         )
@@ -80,13 +76,13 @@ class LagCurve:
         self._logs_rate -= frontier.log_rate
         self._created -= frontier.begun
         self._changing.remove(frontier)
-        del self._frontiers[partition]
+        del self.frontiers[partition]
         self._oldest_before[partition] = max(frontier.oldest_us, self._oldest_before.get(partition, 0))
 
     def change_log(self, partition: str, log: Line) -> None:
         """The log goes on along another line."""
-        frontier = self._frontiers[partition]
-        self._touch((frontier,), log.from_us)
+        frontier = self.frontiers[partition]
+        self._touch([frontier], log.from_us)
         if frontier.created_us == log.from_us and not frontier.owners:
             self._created += log.position * NANO - frontier.furthest
             frontier.furthest = frontier.begun = frontier.known_from = log.position * NANO
@@ -96,7 +92,7 @@ class LagCurve:
         self._logs_rate += log.rate - frontier.log_rate
         frontier.log_base, frontier.log_rate = base, log.rate
 
-    def start(self, now_us: int, frontiers: Sequence[Frontier], owners: Sequence[Owner]) -> None:
+    def start(self, now_us: int, frontiers: list[Frontier], owners: list[Owner]) -> None:
         """Owners begin, or go on, to process these partitions, each along its line."""
         self._touch(frontiers, now_us)
         for frontier, owner in zip(frontiers, owners, strict=True):
@@ -108,15 +104,13 @@ class LagCurve:
                     self._marked_value -= lag - frontier.lag(now_us)
             frontier.owners.append(owner)
 
-    def stop(
-        self, now_us: int, frontiers: Sequence[Frontier], owners: Sequence[Owner], positions: Sequence[int]
-    ) -> None:
+    def stop(self, now_us: int, frontiers: list[Frontier], owners: list[Owner], positions: list[int]) -> None:
         """Owners that processed these partitions have stopped, each at a position."""
         self.reach(now_us, frontiers, positions)
         for frontier, owner in zip(frontiers, owners, strict=True):
             frontier.owners.remove(owner)
 
-    def reach(self, now_us: int, frontiers: Sequence[Frontier], positions: Sequence[int]) -> None:
+    def reach(self, now_us: int, frontiers: list[Frontier], positions: list[int]) -> None:
         """Owners of these partitions have come to these positions, and will go on along other lines."""
         self._touch(frontiers, now_us)
         for frontier, position in zip(frontiers, positions, strict=True):
@@ -150,15 +144,15 @@ class LagCurve:
         self._move_to(now_us)
         self._instant_over()
         oldest = 0
-        for name in self._frontiers if partitions is None else partitions:
-            one = self._frontiers.get(name)
+        for name in self.frontiers if partitions is None else partitions:
+            one = self.frontiers.get(name)
             if one is not None:
                 oldest = max(oldest, one.age_now_us(now_us))
         return oldest
 
     def begin_peak(self, now_us: int) -> None:
         """From this instant on the peak counts, and so do the ages of records."""
-        for frontier in self._frontiers.values():
+        for frontier in self.frontiers.values():
             frontier.known_from = frontier.log_base + frontier.log_rate * now_us
         self._begin_ages(now_us)
 
@@ -188,7 +182,7 @@ class LagCurve:
         self._move_to(end_us)
         self._instant_over()
         self._see(self._value)
-        for frontier in self._frontiers.values():
+        for frontier in self.frontiers.values():
             frontier.look_back(end_us, self._ages_from_us)
         if self._marked_us is None or self._value > self._marked_value:
             return self._peak, None
@@ -198,22 +192,22 @@ class LagCurve:
         """After the end: each partition's largest age in microseconds; None if the peak never counted."""
         if self._ages_from_us is None:
             return None
-        found = {name: frontier.oldest_us for name, frontier in self._frontiers.items()}
+        found = {name: frontier.oldest_us for name, frontier in self.frontiers.items()}
         for name, oldest in self._oldest_before.items():
             found[name] = max(oldest, found.get(name, 0))
         return found
 
     # -- single partitions -----------------------------------------------------------------------
 
-    def _touch(self, frontiers: Sequence[Frontier], now_us: int) -> None:
+    def _touch(self, frontiers: list[Frontier], now_us: int) -> None:
         """Take the partitions out of the curve until this instant is over."""
         if now_us != self._now_us:
             self._move_to(now_us)
         changing, ages_from_us = self._changing, self._ages_from_us
         value = slope = 0
         for frontier in frontiers:
-            if not frontier.changing:
-                frontier.changing = True
+            if frontier.turn != CHANGING:
+                frontier.turn = CHANGING
                 changing.append(frontier)
                 value += frontier.look_back(now_us, ages_from_us)
                 slope += frontier.slope
@@ -226,7 +220,6 @@ class LagCurve:
         shrinking: list[Frontier] = []
         least, fastest = -1, 0
         for frontier in self._changing:
-            frontier.changing = False
             frontier.turn = 0
             lag = frontier.go_on(now_us)
             value += lag
@@ -248,7 +241,7 @@ class LagCurve:
     def _begin_ages(self, now_us: int) -> None:
         self._ages_from_us = now_us
         self._oldest_before.clear()
-        for frontier in self._frontiers.values():
+        for frontier in self.frontiers.values():
             frontier.oldest_us = 0
 
     # -- the curve -------------------------------------------------------------------------------
@@ -310,7 +303,7 @@ class LagCurve:
         for frontier in frontiers:
             frontier.turn = self._turn
         heappush(self._bends, (time_us, self._turn, frontiers))
-        if len(self._bends) > _BENDS_PER_PARTITION * len(self._frontiers) + _BENDS_PER_PARTITION:
+        if len(self._bends) > _BENDS_PER_PARTITION * len(self.frontiers) + _BENDS_PER_PARTITION:
             self._bends = [one for one in self._bends if any(other.turn == one[1] for other in one[2])]
             heapify(self._bends)
 

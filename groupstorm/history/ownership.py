@@ -79,8 +79,7 @@ class Ownership:
                 position = self._position(partition, owner, now_us)
                 self._end(partition, owner, position, 0, now_us)
                 if not owner.paused:
-                    frontiers = [] if partition.frontier is None else [partition.frontier]
-                    self._stop(frontiers, [owner], [position] * len(frontiers), now_us)
+                    self._stop([partition], [owner], [position], now_us)
             if partition.gap_from_us is not None:
                 self._close_gap(partition, partition.gap_from_us, None, 0, now_us)
             partition.revoked_from.clear()
@@ -102,7 +101,7 @@ class Ownership:
     ) -> None:
         """``member`` fetches them from now on; its callback took ``callback_us``."""
         begun: list[Owner] = []
-        frontiers: list[Frontier] = []
+        taken: list[Partition] = []
         partitions, records, listener, touched = self.partitions, self.records, self._listener, self.touched
         process_rate = self.model.process_rate
         for index, name in enumerate(names):
@@ -118,13 +117,10 @@ class Ownership:
                 partition.accounted_us = now_us
                 self._owned += 1
             position = positions[index] if positions is not None else 0
-            frontier = partition.frontier
-            if records is not None and frontier is not None:
-                if not partition.has_records:
-                    partition.has_records = True
-                    first = frontier.first_counted(position, now_us)
-                    records.begin(name, position, first, begins_group=self._waits_since_start(partition))
-                frontiers.append(frontier)
+            if records is not None and partition.frontier is not None and not partition.has_records:
+                partition.has_records = True
+                first = partition.frontier.first_counted(position, now_us)
+                records.begin(name, position, first, begins_group=self._waits_since_start(partition))
             if partition.gap_from_us is not None:
                 self._close_gap(partition, partition.gap_from_us, member, callback_us, now_us)
             if partition.revoked_from:
@@ -133,13 +129,14 @@ class Ownership:
             owner = Owner(member, position, position, now_us, process_rate)
             owners.append(owner)
             begun.append(owner)
+            taken.append(partition)
             partition.processing += 1
             touched.add(partition)
             if listener is not None:
                 listener.interval_begun(name, member, position if positions is not None else None)
         if begun:
             self.last_change_us = now_us
-            self._begin_processing(frontiers, begun, now_us)
+            self._start(taken, begun, now_us)
         self._see_completion(now_us)
 
     def end(
@@ -159,7 +156,7 @@ class Ownership:
         ``origin``: what began the time without an owner, if one begins now.
         """
         partitions, listener = self.partitions, self._listener
-        frontiers: list[Frontier] = []
+        left: list[Partition] = []
         stopped: list[Owner] = []
         reached: list[int] = []
         for index, name in enumerate(names):
@@ -176,13 +173,12 @@ class Ownership:
             if listener is not None:
                 listener.interval_ended(name, member, position if positions is not None else None)
             if not owner.paused:
+                left.append(partition)
                 stopped.append(owner)
-                if partition.frontier is not None:
-                    frontiers.append(partition.frontier)
-                    reached.append(position)
+                reached.append(position)
             self._end(partition, owner, position, callback_us, now_us)
         if stopped:
-            self._stop(frontiers, stopped, reached, now_us)
+            self._stop(left, stopped, reached, now_us)
 
     def owns(self, member: str, names: Iterable[str]) -> bool:
         """Whether the member owns all of these partitions."""
@@ -202,17 +198,16 @@ class Ownership:
             if partition is None or owner is None or owner.paused is on:
                 continue
             position = positions[index] if positions is not None else 0
-            frontiers = [] if partition.frontier is None else [partition.frontier]
             self._account(partition, now_us)
             owner.paused = on
             if on:
                 partition.processing -= 1
-                self._stop(frontiers, [owner], [position] * len(frontiers), now_us)
+                self._stop([partition], [owner], [position], now_us)
                 owner.go_on(position, now_us, owner.rate)
             else:
                 partition.processing += 1
                 owner.go_on(position, now_us, owner.rate)
-                self._begin_processing(frontiers, [owner], now_us)
+                self._start([partition], [owner], now_us)
 
     def change_processing(
         self,
@@ -224,9 +219,8 @@ class Ownership:
     ) -> None:
         """``member`` goes on from ``positions`` at ``rates`` if it processes the partitions."""
         partitions = self.partitions
-        changed: list[tuple[Owner, int, int]] = []
-        frontiers: list[Frontier] = []
-        reached: list[int] = []
+        changed: list[Partition] = []
+        lines: list[tuple[Owner, int, int]] = []
         for name, position, rate in zip(names, positions, rates, strict=True):
             if name not in partitions:
                 continue
@@ -234,13 +228,11 @@ class Ownership:
             owner = _owner(partition, member)
             if owner is None or owner.paused:
                 continue
-            changed.append((owner, position, rate))
-            if partition.frontier is not None:
-                frontiers.append(partition.frontier)
-                reached.append(position)
-        if self.lag is not None and frontiers:
-            self.lag.reach(now_us, frontiers, reached)
-        for owner, position, rate in changed:
+            changed.append(partition)
+            lines.append((owner, position, rate))
+        if self.lag is not None and changed:
+            self.lag.reach(now_us, _frontiers(changed), [position for _, position, _ in lines])
+        for owner, position, rate in lines:
             owner.go_on(position, now_us, rate)
 
     def change_logs(
@@ -386,21 +378,21 @@ class Ownership:
             partition.gap_member = owner.member
             partition.gap_callback_us = callback_us
 
-    def _begin_processing(self, frontiers: Sequence[Frontier], owners: Sequence[Owner], now_us: int) -> None:
-        """Owners begin, or go on, to process partitions; ``frontiers``: of these, if there are records."""
+    def _start(self, partitions: list[Partition], owners: list[Owner], now_us: int) -> None:
+        """Owners begin, or go on, to process these partitions."""
         self._processing += len(owners)
         if self._nobody_from_us is not None:
             self.nobody_us += self._existing_until(now_us, self._nobody_from_us) - self._nobody_from_us
             self._nobody_from_us = None
         if self.lag is not None:
-            self.lag.start(now_us, frontiers, owners)
+            self.lag.start(now_us, _frontiers(partitions), owners)
 
     def _stop(
-        self, frontiers: Sequence[Frontier], owners: Sequence[Owner], positions: Sequence[int], now_us: int
+        self, partitions: list[Partition], owners: list[Owner], reached: list[int], now_us: int
     ) -> None:
-        """Owners that processed partitions have stopped, each at a position."""
+        """Owners that processed these partitions have stopped, each at a position."""
         if self.lag is not None:
-            self.lag.stop(now_us, frontiers, owners, positions)
+            self.lag.stop(now_us, _frontiers(partitions), owners, reached)
         self._processing -= len(owners)
         if self._processing == 0 and self.begun_us is not None:
             self._nobody_from_us = now_us
@@ -459,6 +451,11 @@ class Ownership:
             return
         revoking_us = min(gap_us, partition.gap_callback_us)
         self.paused_us += revoking_us + min(gap_us - revoking_us, callback_us)
+
+
+def _frontiers(partitions: list[Partition]) -> list[Frontier]:
+    """Their parts of the lag, which they have as soon as there are records."""
+    return [one.frontier for one in partitions if one.frontier is not None]
 
 
 def _owner(partition: Partition, member: str) -> Owner | None:

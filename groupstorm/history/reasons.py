@@ -274,13 +274,11 @@ class GapReasons:
         came_back = gap.new_owner == old_owner
         handovers = self._handovers
         handover = handovers.of(gap.partition, from_us, gap.new_owner) if handovers.granted else None
-        parts = (
-            self._phases_of(from_us, ending, came_back)
-            if handover is None
-            else _handed_over(
-                handover, from_us, to_us, ending, came_back, self._empty_us(handover[0], handover[2])
-            )
-        )
+        if handover is None:
+            parts = self._phases_of(from_us, ending, came_back)
+        else:
+            empty_us = self._empty_us(handover[0], handover[2])
+            parts = _handed_over(handover, from_us, to_us, ending, came_back, empty_us)
         sums = self._us
         for reason, _, begin_us, end_us in parts:
             lasted_us = (end_us if end_us < to_us else to_us) - (begin_us if begin_us > from_us else from_us)

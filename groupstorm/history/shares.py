@@ -158,7 +158,7 @@ class ShareFigures:
                 self._partitions[name] = SharedPartition(start)
                 if self._ownership.lag is not None:
                     lag = self._ownership.lag
-                    lag.start(now_us, [lag.frontier(name)], [start])
+                    lag.start(now_us, [lag.frontiers[name]], [start])
 
     def _acquired(self, now_us: int, event: events.ShareRecordsAcquired) -> None:
         if self._first_record_us is None:
@@ -203,7 +203,7 @@ class ShareFigures:
                 start = partition.done.pop(start)
             if start != partition.start.position:
                 if lag is not None:
-                    lag.reach(now_us, [lag.frontier(name)], [start])
+                    lag.reach(now_us, [lag.frontiers[name]], [start])
                 partition.start.go_on(start, now_us, 0)
         self._holds(event.member, -sum(event.counts), now_us)
 

@@ -119,7 +119,7 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
     RecordModel: {"_logs": dict[str, Line]},
     RecordSums: {"_covered": dict[str, _Covered], "_before": dict[str, _Covered]},
     LagCurve: {
-        "_frontiers": dict[str, Frontier], "_changing": list[Frontier], "_oldest_before": dict[str, int],
+        "frontiers": dict[str, Frontier], "_changing": list[Frontier], "_oldest_before": dict[str, int],
         "_bends": list[tuple[int, int, list[Frontier]]], "_peak": _Time, "_marked_us": _Time,
         "_ages_from_us": _Time,
     },
@@ -149,7 +149,7 @@ FIELDS: Final[Mapping[type, Mapping[str, Any]]] = {
     Frontier: {
         "created_us": int, "furthest": int, "begun": int, "known_from": int, "logs": list[Line],
         "log_base": int, "log_rate": int, "owners": list[Owner], "slope": int,
-        "bends": tuple[tuple[int, int], ...], "changing": bool, "since_us": int, "begin_lag": int,
+        "bends": tuple[tuple[int, int], ...], "since_us": int, "begin_lag": int,
         "pace": _Time, "turn": int, "oldest_us": int,
     },
 }  # fmt: skip
