@@ -123,7 +123,7 @@ class Handovers:
         self._held: dict[str, frozenset[str]] = {}
         self._released: dict[str, tuple[int, bool]] = {}
         #: Partition -> its new owner, since when, and when a member's subscription had changed last by then.
-        self._granted: dict[str, tuple[str, int, int]] = {}
+        self.granted: dict[str, tuple[str, int, int]] = {}
         self._updated_us = 0
 
     def updated(self, now_us: int, _event: events.MemberUpdated) -> None:
@@ -137,7 +137,7 @@ class Handovers:
         for partition in before - held:
             self._released[partition] = now_us, False
         for partition in held - before:
-            self._granted[partition] = event.member, now_us, self._updated_us
+            self.granted[partition] = event.member, now_us, self._updated_us
 
     def removed(self, now_us: int, event: events.MemberRemoved) -> None:
         for partition in self._held.pop(event.member_id, ()):
@@ -153,7 +153,7 @@ class Handovers:
         None if it did not come there by a handover of a consumer group. Nobody has a partition that
         ``is_new``, and no member may have known its topic before it subscribed anew.
         """
-        member, granted_us, updated_us = self._granted.get(partition, ("", -1, 0))
+        member, granted_us, updated_us = self.granted.get(partition, ("", -1, 0))
         if member != new_owner or granted_us < from_us:
             return None
         free = updated_us if is_new else from_us, False

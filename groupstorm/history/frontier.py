@@ -12,11 +12,15 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Final
 
-from groupstorm.history.records import NANO, Line
+from groupstorm.history.records import NANO, Line, Owner
 
 #: The distance from a position that may be the furthest one to the log's end, and the rate at which it grows.
 Distance = tuple[int, int]
+
+
+CHANGING: Final = -1
 
 
 @dataclass(slots=True, eq=False)
@@ -38,24 +42,20 @@ class Frontier:
     logs: list[Line]
     log_base: int
     log_rate: int
-    owners: list[Line] = field(default_factory=list)
+    owners: list[Owner] = field(default_factory=list)
     #: How fast its lag grows, and when and by how much that changes if nothing happens. A lag that shrinks
     #: does not do so for ever: without ``bends`` they are to be foreseen.
     slope: int = 0
     bends: tuple[tuple[int, int], ...] = ()
-    #: Its owner has caught up and is as fast as the log: no record waits.
-    keeps_up: bool = False
-    #: Rows of this instant concern it: it is not part of the curve until the instant is over.
-    changing: bool = True
     #: The last row that concerned it, and the lag then.
     since_us: int = 0
     begin_lag: int = 0
     #: The lag grows by so much a microsecond since then, but not below zero. None: it is less simple.
     pace: int | None = None
-    #: The curve's number for the course since then, if it bends.
-    turn: int = 0
-    #: Up to when its age was looked at, and the largest age since the peak counts.
-    seen_us: int = 0
+    #: The curve's number for the course since then, if it bends. `CHANGING`: rows of this instant concern it,
+    #: and it is not part of the curve until the instant is over.
+    turn: int = CHANGING
+    #: The largest age since ages count.
     oldest_us: int = 0
 
     def lag(self, now_us: int) -> int:
@@ -76,64 +76,76 @@ class Frontier:
         arrived = arrived_us(self.logs, self.log_base + self.log_rate * now_us - lag + NANO)
         return 0 if arrived is None else now_us - arrived
 
-    def look_back(self, now_us: int, counts: bool) -> int:
-        """Take notice of the ages since it was looked at, if they count, and forget processed logs. Returns
-        the lag."""
-        seen_us, self.seen_us = self.seen_us, now_us
-        if self.keeps_up:
-            return 0
-        logs, log_rate = self.logs, self.log_rate
-        if self.pace is not None:
-            since_us, begin_lag = self.since_us, self.begin_lag
-            lag = begin_lag + self.pace * (now_us - since_us)
-            if counts:  # the age is largest at one of both ends, where it follows from the lag
-                older = (self.oldest_us + 1) * log_rate + NANO
-                if lag >= older or begin_lag >= older:
-                    seen_lag = begin_lag + self.pace * (seen_us - since_us)
-                    for at_us, waiting in ((seen_us, seen_lag), (now_us, lag)):
-                        if waiting >= NANO:
-                            age_us = at_us - logs[0].from_us
-                            if log_rate:
-                                age_us = min(age_us, (waiting - NANO) // log_rate)
-                            self.oldest_us = max(self.oldest_us, age_us)
-            return lag if lag > 0 else 0
-        owners, furthest = self.owners, self.furthest
-        lag = self.lag(now_us)
-        if counts:
-            lines = [(owner.base(), owner.rate) for owner in owners]
+    def first_counted(self, position: int, now_us: int) -> int:
+        """The first position that a first owner, which begins now and here, skips if nobody processes it.
+
+        Whoever begins before the end that the log had when ownership began has found a commit, or reads from
+        the log's beginning: it skips nothing. Whoever begins behind it skips all since the creation.
+        """
+        if self.created_us == now_us or position < self.known_from // NANO:
+            return position
+        return min(position, self.begun // NANO)
+
+    def look_back(self, now_us: int, ages_from_us: int | None) -> int:
+        """Take notice of the ages since its last row, if they count (from ``ages_from_us`` on), and forget
+        processed logs. Returns the lag."""
+        pace, begin_lag, since_us = self.pace, self.begin_lag, self.since_us
+        if pace is None:
+            return self._look_closely(now_us, ages_from_us)
+        lag = begin_lag + pace * (now_us - since_us)
+        if ages_from_us is not None:  # the age is largest at one of both ends, where it follows from the lag
+            older = (self.oldest_us + 1) * self.log_rate + NANO
+            if lag >= older or begin_lag >= older:
+                seen_us = max(since_us, ages_from_us)
+                for at_us, waiting in ((seen_us, begin_lag + pace * (seen_us - since_us)), (now_us, lag)):
+                    if waiting >= NANO:
+                        age_us = at_us - self.logs[0].from_us
+                        if self.log_rate:
+                            age_us = min(age_us, (waiting - NANO) // self.log_rate)
+                        self.oldest_us = max(self.oldest_us, age_us)
+        return lag if lag > 0 else 0
+
+    def _look_closely(self, now_us: int, ages_from_us: int | None) -> int:
+        """The same if its lag is not a line that ends at zero."""
+        logs, furthest = self.logs, self.furthest
+        if ages_from_us is not None:
+            lines = [(owner.base(), owner.rate) for owner in self.owners]
+            seen_us = max(self.since_us, ages_from_us)
             self.oldest_us = oldest_us(self.oldest_us, logs, furthest, lines, seen_us, now_us)
         while len(logs) > 1 and furthest + NANO > logs[1].position * NANO:
             del logs[0]
-        return lag
+        return self.lag(now_us)
 
     def go_on(self, now_us: int) -> int:
-        """Say in ``slope``, ``bends`` and ``keeps_up`` how the lag goes on if nothing happens; returns it."""
-        slope, self.since_us, self.bends = self.log_rate, now_us, ()
+        """Say in ``slope`` and ``bends`` how the lag goes on if nothing happens; returns it."""
+        slope, owners = self.log_rate, self.owners
         end = self.log_base + slope * now_us
         lag = end - self.furthest
-        is_usual, self.keeps_up = lag >= 0, False
-        if self.owners:
-            first = self.owners[0]
+        is_usual = lag >= 0
+        self.since_us = now_us
+        if self.bends:
+            self.bends = ()
+        if owners:
+            first = owners[0]
             reached = first.position * NANO
             if first.from_us != now_us:
                 reached += first.rate * (now_us - first.from_us)
             ahead, gets_away = end - reached, slope - first.rate
-            is_only = first is self.owners[-1]
-            if is_only and ahead <= 0 and gets_away <= 0:
-                self.keeps_up = True
-                self.slope = self.begin_lag = 0
+            is_only = len(owners) == 1
+            if is_only and ahead <= 0 and gets_away <= 0:  # caught up, and as fast as the log
+                self.slope = self.pace = self.begin_lag = 0
                 return 0
             is_usual = is_only and 0 <= ahead <= lag
             lag, slope = (ahead, gets_away) if is_usual else (lag, slope)
         if not is_usual:
-            distances = [(end - one.exact(now_us), self.log_rate - one.rate) for one in self.owners]
+            distances = [(end - one.exact(now_us), self.log_rate - one.rate) for one in owners]
             self.slope, self.bends = course(((lag, slope), *distances), now_us)
             self.pace = None
             lag = self.begin_lag = max(0, min([lag, *[distance for distance, _ in distances]]))
             return lag
         self.begin_lag = lag
         self.slope = slope
-        self.pace = slope if self.logs[0] is self.logs[-1] else None
+        self.pace = slope if len(self.logs) == 1 else None
         if lag + slope < 0:  # the owner has caught up within a microsecond
             self.slope = -lag
             if lag:

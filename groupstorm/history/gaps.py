@@ -12,36 +12,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple, Protocol
 
 from groupstorm.history.causes import Origin
-from groupstorm.history.records import Line
-
-
-class Owner:
-    """One open owner interval: the offset at which it began, and how its owner goes on from where.
-
-    ``counted_from``: its offset at the beginning of the window, if it began before.
-    """
-
-    __slots__ = ("counted_from", "first_position", "line", "member", "paused")
-
-    member: str
-    first_position: int
-    line: Line
-    paused: bool
-    counted_from: int | None
-
-    def __init__(
-        self,
-        member: str,
-        first_position: int,
-        line: Line,
-        paused: bool = False,
-        counted_from: int | None = None,
-    ) -> None:
-        self.member = member
-        self.first_position = first_position
-        self.line = line
-        self.paused = paused
-        self.counted_from = counted_from
+from groupstorm.history.frontier import Frontier
+from groupstorm.history.records import Owner
 
 
 @dataclass(slots=True, eq=False)
@@ -50,6 +22,10 @@ class Partition:
 
     name: str
     accounted_us: int
+    #: Its part of the lag; None: no row says that there are records.
+    frontier: Frontier | None = None
+    #: Its records count as processed or skipped: it has had an owner.
+    has_records: bool = False
     owners: list[Owner] = field(default_factory=list)  # in the order in which they were assigned
     processing: int = 0
     gap_from_us: int | None = None

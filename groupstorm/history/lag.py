@@ -11,11 +11,11 @@ The age of the oldest record that waits (`frontier`) follows from the same posit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from heapq import heapify, heappop, heappush
 
-from groupstorm.history.frontier import Frontier
-from groupstorm.history.records import NANO, Line
+from groupstorm.history.frontier import CHANGING, Frontier
+from groupstorm.history.records import NANO, Line, Owner
 
 #: So many bends are kept for each partition before those are left out that will not come.
 _BENDS_PER_PARTITION = 4
@@ -28,7 +28,7 @@ class LagCurve:
     """
 
     def __init__(self) -> None:
-        self._frontiers: dict[str, Frontier] = {}
+        self.frontiers: dict[str, Frontier] = {}
         self._changing: list[Frontier] = []
         self._now_us = 0
         self._value = 0
@@ -47,37 +47,28 @@ class LagCurve:
         self._peak: int | None = None
         #: The largest value since `recent_peak` was called.
         self._recent_peak = 0
-        self._peak_counts = False
+        #: From when on ages count; None: the peak does not count, either.
+        self._ages_from_us: int | None = None
         self._marked_us: int | None = None
         self._marked_value = 0
         self._low_from_us = 0
 
-    def create(self, partition: str, now_us: int, log: Line) -> None:
+    def create(self, partition: str, now_us: int, log: Line) -> Frontier:
         """The partition exists from now on; nobody has to process what its log holds already."""
         self._move_to(now_us)
         end = log.exact(now_us)
-        frontier = Frontier(now_us, end, end, end, [log], log.base(), log.rate, seen_us=now_us)
-        self._frontiers[partition] = frontier
+        frontier = Frontier(now_us, end, end, end, [log], log.base(), log.rate)
+        self.frontiers[partition] = frontier
         self._logs_base += frontier.log_base
         self._logs_rate += log.rate
         self._created += frontier.furthest
         self._changing.append(frontier)
-
-    def first_counted(self, partition: str, position: int, now_us: int) -> int:
-        """The first position of a partition, whose first owner begins now and here, that it skips if nobody
-        processes it.
-
-        Whoever begins before the end that the log had when ownership began has found a commit, or reads from
-        the log's beginning: it skips nothing. Whoever begins behind it skips all since the creation.
-        """
-        frontier = self._frontiers[partition]
-        if frontier.created_us == now_us or position < frontier.known_from // NANO:
-            return position
-        return min(position, frontier.begun // NANO)
+        return frontier
 
     def delete(self, partition: str, now_us: int) -> None:
         """The partition exists no more; nobody owns it. What was processed of it stays processed."""
-        (frontier,) = self._touched((partition,), now_us)
+        frontier = self.frontiers[partition]
+        self._touch([frontier], now_us)
         self._processed_before += (
             frontier.log_base + frontier.log_rate * now_us - frontier.begun - frontier.lag(now_us)
         )
@@ -85,12 +76,13 @@ class LagCurve:
         self._logs_rate -= frontier.log_rate
         self._created -= frontier.begun
         self._changing.remove(frontier)
-        del self._frontiers[partition]
+        del self.frontiers[partition]
         self._oldest_before[partition] = max(frontier.oldest_us, self._oldest_before.get(partition, 0))
 
     def change_log(self, partition: str, log: Line) -> None:
         """The log goes on along another line."""
-        (frontier,) = self._touched((partition,), log.from_us)
+        frontier = self.frontiers[partition]
+        self._touch([frontier], log.from_us)
         if frontier.created_us == log.from_us and not frontier.owners:
             self._created += log.position * NANO - frontier.furthest
             frontier.furthest = frontier.begun = frontier.known_from = log.position * NANO
@@ -100,9 +92,10 @@ class LagCurve:
         self._logs_rate += log.rate - frontier.log_rate
         frontier.log_base, frontier.log_rate = base, log.rate
 
-    def start(self, now_us: int, owners: Mapping[str, Line]) -> None:
+    def start(self, now_us: int, frontiers: list[Frontier], owners: list[Owner]) -> None:
         """Owners begin, or go on, to process these partitions, each along its line."""
-        for frontier, owner in zip(self._touched(owners, now_us), owners.values(), strict=True):
+        self._touch(frontiers, now_us)
+        for frontier, owner in zip(frontiers, owners, strict=True):
             furthest = owner.position * NANO
             if furthest > frontier.furthest:
                 lag = 0 if frontier.owners else frontier.lag(now_us)
@@ -111,21 +104,18 @@ class LagCurve:
                     self._marked_value -= lag - frontier.lag(now_us)
             frontier.owners.append(owner)
 
-    def stop(self, now_us: int, owners: Mapping[str, tuple[Line, int]]) -> None:
-        """Owners that processed these partitions along a line have stopped, each at a position."""
-        for frontier, (owner, position) in zip(self._touched(owners, now_us), owners.values(), strict=True):
+    def stop(self, now_us: int, frontiers: list[Frontier], owners: list[Owner], positions: list[int]) -> None:
+        """Owners that processed these partitions have stopped, each at a position."""
+        self.reach(now_us, frontiers, positions)
+        for frontier, owner in zip(frontiers, owners, strict=True):
             frontier.owners.remove(owner)
-            if position * NANO > frontier.furthest:  # noqa: PLR1730  (as in `Frontier.lag`)
-                frontier.furthest = position * NANO
 
-    def go_on(self, now_us: int, owners: Sequence[tuple[str, Line, Line]]) -> None:
-        """Owners that processed these partitions along a line go on along another one."""
-        frontiers = self._touched([name for name, _, _ in owners], now_us)
-        for frontier, (_, before, after) in zip(frontiers, owners, strict=True):
-            lines = frontier.owners
-            lines[0 if lines[0] is before else lines.index(before)] = after
-            furthest = after.position * NANO
-            if furthest > frontier.furthest:  # noqa: PLR1730
+    def reach(self, now_us: int, frontiers: list[Frontier], positions: list[int]) -> None:
+        """Owners of these partitions have come to these positions, and will go on along other lines."""
+        self._touch(frontiers, now_us)
+        for frontier, position in zip(frontiers, positions, strict=True):
+            furthest = position * NANO
+            if furthest > frontier.furthest:  # noqa: PLR1730  (as in `Frontier.lag`)
                 frontier.furthest = furthest
 
     def processed_and_waiting(self, now_us: int) -> tuple[int, int]:
@@ -154,16 +144,15 @@ class LagCurve:
         self._move_to(now_us)
         self._instant_over()
         oldest = 0
-        for name in self._frontiers if partitions is None else partitions:
-            one = self._frontiers.get(name)
-            if one is not None and not one.keeps_up:
+        for name in self.frontiers if partitions is None else partitions:
+            one = self.frontiers.get(name)
+            if one is not None:
                 oldest = max(oldest, one.age_now_us(now_us))
         return oldest
 
     def begin_peak(self, now_us: int) -> None:
         """From this instant on the peak counts, and so do the ages of records."""
-        self._peak_counts = True
-        for frontier in self._frontiers.values():
+        for frontier in self.frontiers.values():
             frontier.known_from = frontier.log_base + frontier.log_rate * now_us
         self._begin_ages(now_us)
 
@@ -179,7 +168,8 @@ class LagCurve:
         self._peak = self._marked_us = None
         self._recent_peak = self._value
         self._see(self._value)
-        self._begin_ages(from_us)
+        if self._ages_from_us is not None:
+            self._begin_ages(from_us)
 
     def growth(self, now_us: int) -> int:
         """By how much the lag grows from now on if nothing happens, in records per 1,000 seconds."""
@@ -192,38 +182,37 @@ class LagCurve:
         self._move_to(end_us)
         self._instant_over()
         self._see(self._value)
-        for frontier in self._frontiers.values():
-            frontier.look_back(end_us, self._peak_counts)
+        for frontier in self.frontiers.values():
+            frontier.look_back(end_us, self._ages_from_us)
         if self._marked_us is None or self._value > self._marked_value:
             return self._peak, None
         return self._peak, self._low_from_us - self._marked_us
 
     def ages(self) -> dict[str, int] | None:
         """After the end: each partition's largest age in microseconds; None if the peak never counted."""
-        if not self._peak_counts:
+        if self._ages_from_us is None:
             return None
-        found = {name: frontier.oldest_us for name, frontier in self._frontiers.items()}
+        found = {name: frontier.oldest_us for name, frontier in self.frontiers.items()}
         for name, oldest in self._oldest_before.items():
             found[name] = max(oldest, found.get(name, 0))
         return found
 
     # -- single partitions -----------------------------------------------------------------------
 
-    def _touched(self, names: Iterable[str], now_us: int) -> list[Frontier]:
-        """The partitions, taken out of the curve until this instant is over."""
+    def _touch(self, frontiers: list[Frontier], now_us: int) -> None:
+        """Take the partitions out of the curve until this instant is over."""
         if now_us != self._now_us:
             self._move_to(now_us)
-        frontiers = [self._frontiers[name] for name in names]
+        changing, ages_from_us = self._changing, self._ages_from_us
         value = slope = 0
         for frontier in frontiers:
-            if not frontier.changing:
-                frontier.changing = True
-                self._changing.append(frontier)
-                value += frontier.look_back(now_us, self._peak_counts)
+            if frontier.turn != CHANGING:
+                frontier.turn = CHANGING
+                changing.append(frontier)
+                value += frontier.look_back(now_us, ages_from_us)
                 slope += frontier.slope
         self._value -= value
         self._slope -= slope
-        return frontiers
 
     def _instant_over(self) -> None:
         """Put what the rows of this instant concern back into the curve."""
@@ -231,7 +220,6 @@ class LagCurve:
         shrinking: list[Frontier] = []
         least, fastest = -1, 0
         for frontier in self._changing:
-            frontier.changing = False
             frontier.turn = 0
             lag = frontier.go_on(now_us)
             value += lag
@@ -251,9 +239,10 @@ class LagCurve:
         self._changing.clear()
 
     def _begin_ages(self, now_us: int) -> None:
+        self._ages_from_us = now_us
         self._oldest_before.clear()
-        for frontier in self._frontiers.values():
-            frontier.seen_us, frontier.oldest_us = now_us, 0
+        for frontier in self.frontiers.values():
+            frontier.oldest_us = 0
 
     # -- the curve -------------------------------------------------------------------------------
 
@@ -262,25 +251,51 @@ class LagCurve:
             return
         if self._changing:
             self._instant_over()
-        while self._bends and self._bends[0][0] <= now_us:
-            time_us, turn, frontiers = heappop(self._bends)
-            for frontier in frontiers:
-                if frontier.turn == turn:
-                    self._bend(frontier, time_us)
-        self._run_to(now_us)
+        bends = self._bends_until(now_us) if self._bends and self._bends[0][0] <= now_us else []
+        self._run_through(bends, now_us)
 
-    def _bend(self, frontier: Frontier, time_us: int) -> None:
-        """The partition's lag bends now, or it is time to foresee when it does."""
-        if frontier.bends:
-            self._run_to(time_us)
-            (_, change), *left = frontier.bends
-            self._slope += change
-            frontier.slope += change
-            frontier.bends = tuple(left)
-        else:
-            frontier.foresee()
-        if frontier.bends:
-            self._look_at(frontier.bends[0][0], [frontier])
+    def _bends_until(self, now_us: int) -> list[tuple[int, int]]:
+        """Take the bends of all partitions up to now: when each is, and by how much the slope changes."""
+        found: list[tuple[int, int]] = []
+        while self._bends and self._bends[0][0] <= now_us:
+            _, turn, frontiers = heappop(self._bends)
+            for frontier in frontiers:
+                if frontier.turn != turn:
+                    continue
+                if not frontier.bends:  # it is time to foresee when it bends
+                    frontier.foresee()
+                left = frontier.bends
+                while left and left[0][0] <= now_us:
+                    found.append(left[0])
+                    frontier.slope += left[0][1]
+                    left = left[1:]
+                frontier.bends = left
+                if left:
+                    self._look_at(left[0][0], [frontier])
+        found.sort()
+        return found
+
+    def _run_through(self, bends: list[tuple[int, int]], now_us: int) -> None:
+        """Follow the straight lines between these bends, in their order, up to now."""
+        bends.append((now_us, 0))
+        is_marked, marked, low_from_us = self._marked_us is not None, self._marked_value, self._low_from_us
+        from_us, value, slope = self._now_us, self._value, self._slope
+        peak = value
+        for until_us, change in bends:
+            end = value + slope * (until_us - from_us)
+            if end > peak:  # noqa: PLR1730  (storms come here for every line: `max` takes longer)
+                peak = end
+            # the last line that lies above the marked value decides from when on the lag stays low
+            if is_marked:
+                if end > marked:
+                    low_from_us = until_us
+                elif value > marked:
+                    low_from_us = from_us - (value - marked) // slope  # the slope is negative: rounds up
+            from_us, value = until_us, end
+            slope += change
+        self._see(peak)
+        self._low_from_us, self._now_us, self._slope = low_from_us, now_us, slope
+        self._value = self._before = value
 
     def _look_at(self, time_us: int, frontiers: list[Frontier]) -> None:
         """At that time one of the partitions may bend."""
@@ -288,31 +303,12 @@ class LagCurve:
         for frontier in frontiers:
             frontier.turn = self._turn
         heappush(self._bends, (time_us, self._turn, frontiers))
-        if len(self._bends) > _BENDS_PER_PARTITION * len(self._frontiers) + _BENDS_PER_PARTITION:
+        if len(self._bends) > _BENDS_PER_PARTITION * len(self.frontiers) + _BENDS_PER_PARTITION:
             self._bends = [one for one in self._bends if any(other.turn == one[1] for other in one[2])]
             heapify(self._bends)
 
-    def _run_to(self, now_us: int) -> None:
-        """Follow one straight line to its end."""
-        if now_us == self._now_us:
-            return
-        end = self._value + self._slope * (now_us - self._now_us)
-        self._see(end if end > self._value else self._value)
-        if self._marked_us is not None:
-            self._watch_recovery(end, now_us)
-        self._now_us = now_us
-        self._value = self._before = end
-
     def _see(self, value: int) -> None:
-        if value > self._recent_peak:  # noqa: PLR1730  (storms come here for every line: `max` takes longer)
+        if value > self._recent_peak:  # noqa: PLR1730  (as in `_run_through`)
             self._recent_peak = value
-        if self._peak_counts and (self._peak is None or value > self._peak):
+        if self._ages_from_us is not None and (self._peak is None or value > self._peak):
             self._peak = value
-
-    def _watch_recovery(self, end: int, end_us: int) -> None:
-        """The last line that lies above the marked value decides from when on the lag stays low."""
-        if end > self._marked_value:
-            self._low_from_us = end_us
-        elif self._value > self._marked_value:
-            too_much = self._value - self._marked_value
-            self._low_from_us = self._now_us - too_much // self._slope  # the slope is negative: rounds up

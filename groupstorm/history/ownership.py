@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from groupstorm.history.causes import Origin
-from groupstorm.history.gaps import ClosedGap, Gaps, GapSums, Owner, OwnershipListener, Partition
+from groupstorm.history.frontier import Frontier
+from groupstorm.history.gaps import ClosedGap, Gaps, GapSums, OwnershipListener, Partition
 from groupstorm.history.lag import LagCurve
-from groupstorm.history.records import Line, RecordModel, RecordSums
+from groupstorm.history.records import Line, Owner, RecordModel, RecordSums
 
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
 _OTHER: Final = Origin.OTHER
@@ -64,7 +65,7 @@ class Ownership:
                 partition.gap_member = None
                 partition.gap_callback_us = 0
             if self.lag is not None:
-                self.lag.create(name, now_us, self.model.log(name))
+                partition.frontier = self.lag.create(name, now_us, self.model.log(name))
 
     def delete(self, names: Iterable[str], now_us: int) -> None:
         """Partitions exist no more: intervals and gaps of theirs end, and they need no owner."""
@@ -76,9 +77,9 @@ class Ownership:
                 if self._listener is not None:
                     self._listener.interval_ended(name, owner.member, None)
                 position = self._position(partition, owner, now_us)
-                stopped = {} if owner.paused else {name: (owner.line, position)}
                 self._end(partition, owner, position, 0, now_us)
-                self._stop(stopped, now_us)
+                if not owner.paused:
+                    self._stop([partition], [owner], [position], now_us)
             if partition.gap_from_us is not None:
                 self._close_gap(partition, partition.gap_from_us, None, 0, now_us)
             partition.revoked_from.clear()
@@ -87,6 +88,7 @@ class Ownership:
             if self.records is not None and self.lag is not None:
                 self.records.forget(name)
                 self.lag.delete(name, now_us)
+                partition.frontier, partition.has_records = None, False
         self._see_completion(now_us)
 
     def assign(
@@ -98,39 +100,43 @@ class Ownership:
         now_us: int,
     ) -> None:
         """``member`` fetches them from now on; its callback took ``callback_us``."""
-        begun: dict[str, Line] = {}
-        partitions, records, lag, listener = self.partitions, self.records, self.lag, self._listener
-        process_rate, touched = self.model.process_rate, self.touched
+        begun: list[Owner] = []
+        taken: list[Partition] = []
+        partitions, records, listener, touched = self.partitions, self.records, self._listener, self.touched
+        process_rate = self.model.process_rate
         for index, name in enumerate(names):
             if name not in partitions:
                 self.create((name,), now_us)
             partition = partitions[name]
             owners = partition.owners
-            if owners and _owner(owners, member) is not None:
-                continue
-            position = positions[index] if positions is not None else 0
             if owners:
+                if _owner(partition, member) is not None:
+                    continue
                 self._account(partition, now_us)
             else:
                 partition.accounted_us = now_us
                 self._owned += 1
-            if records is not None and lag is not None and name not in records:
-                first = lag.first_counted(name, position, now_us)
+            position = positions[index] if positions is not None else 0
+            if records is not None and partition.frontier is not None and not partition.has_records:
+                partition.has_records = True
+                first = partition.frontier.first_counted(position, now_us)
                 records.begin(name, position, first, begins_group=self._waits_since_start(partition))
             if partition.gap_from_us is not None:
                 self._close_gap(partition, partition.gap_from_us, member, callback_us, now_us)
             if partition.revoked_from:
                 self.revoked_and_returned += partition.revoked_from.count(member)
                 partition.revoked_from.clear()
-            begun[name] = line = Line(position, now_us, process_rate)
-            owners.append(Owner(member, position, line))
+            owner = Owner(member, position, position, now_us, process_rate)
+            owners.append(owner)
+            begun.append(owner)
+            taken.append(partition)
             partition.processing += 1
             touched.add(partition)
             if listener is not None:
                 listener.interval_begun(name, member, position if positions is not None else None)
         if begun:
             self.last_change_us = now_us
-            self._start(begun, now_us)
+            self._start(taken, begun, now_us)
         self._see_completion(now_us)
 
     def end(
@@ -149,24 +155,36 @@ class Ownership:
         ``revoked``: it gave them up for the group's sake, so that getting them back would be a waste.
         ``origin``: what began the time without an owner, if one begins now.
         """
-        stopped: dict[str, tuple[Line, int]] = {}
-        for partition, owner, position in self._open(member, names, positions):
+        partitions, listener = self.partitions, self._listener
+        left: list[Partition] = []
+        stopped: list[Owner] = []
+        reached: list[int] = []
+        for index, name in enumerate(names):
+            if name not in partitions:
+                continue
+            partition = partitions[name]
+            owner = _owner(partition, member)
+            if owner is None:
+                continue
             if revoked:
                 partition.revoked_from.append(member)
             partition.gap_origin = origin
-            if self._listener is not None:
-                known = position if positions is not None else None
-                self._listener.interval_ended(partition.name, member, known)
+            position = positions[index] if positions is not None else 0
+            if listener is not None:
+                listener.interval_ended(name, member, position if positions is not None else None)
             if not owner.paused:
-                stopped[partition.name] = owner.line, position
+                left.append(partition)
+                stopped.append(owner)
+                reached.append(position)
             self._end(partition, owner, position, callback_us, now_us)
-        self._stop(stopped, now_us)
+        if stopped:
+            self._stop(left, stopped, reached, now_us)
 
     def owns(self, member: str, names: Iterable[str]) -> bool:
         """Whether the member owns all of these partitions."""
         for name in names:
             partition = self.partitions.get(name)
-            if partition is None or _owner(partition.owners, member) is None:
+            if partition is None or _owner(partition, member) is None:
                 return False
         return True
 
@@ -174,17 +192,22 @@ class Ownership:
         self, member: str, names: Sequence[str], positions: Sequence[int] | None, now_us: int, on: bool = True
     ) -> None:
         """``member`` stands still, owning them, or (``on`` False) goes on."""
-        for partition, owner, position in self._open(member, names, positions):
-            if owner.paused is not on:
-                self._account(partition, now_us)
-                before, owner.line = owner.line, Line(position, now_us, owner.line.rate)
-                owner.paused = on
-                if on:
-                    partition.processing -= 1
-                    self._stop({partition.name: (before, position)}, now_us)
-                else:
-                    partition.processing += 1
-                    self._start({partition.name: owner.line}, now_us)
+        for index, name in enumerate(names):
+            partition = self.partitions.get(name)
+            owner = None if partition is None else _owner(partition, member)
+            if partition is None or owner is None or owner.paused is on:
+                continue
+            position = positions[index] if positions is not None else 0
+            self._account(partition, now_us)
+            owner.paused = on
+            if on:
+                partition.processing -= 1
+                self._stop([partition], [owner], [position], now_us)
+                owner.go_on(position, now_us, owner.rate)
+            else:
+                partition.processing += 1
+                owner.go_on(position, now_us, owner.rate)
+                self._start([partition], [owner], now_us)
 
     def change_processing(
         self,
@@ -195,19 +218,22 @@ class Ownership:
         now_us: int,
     ) -> None:
         """``member`` goes on from ``positions`` at ``rates`` if it processes the partitions."""
-        changed: list[tuple[str, Line, Line]] = []
         partitions = self.partitions
+        changed: list[Partition] = []
+        lines: list[tuple[Owner, int, int]] = []
         for name, position, rate in zip(names, positions, rates, strict=True):
             if name not in partitions:
                 continue
-            owners = partitions[name].owners
-            owner = owners[0] if owners and owners[0].member == member else _owner(owners, member)
+            partition = partitions[name]
+            owner = _owner(partition, member)
             if owner is None or owner.paused:
                 continue
-            before, owner.line = owner.line, Line(position, now_us, rate)
-            changed.append((name, before, owner.line))
+            changed.append(partition)
+            lines.append((owner, position, rate))
         if self.lag is not None and changed:
-            self.lag.go_on(now_us, changed)
+            self.lag.reach(now_us, _frontiers(changed), [position for _, position, _ in lines])
+        for owner, position, rate in lines:
+            owner.go_on(position, now_us, rate)
 
     def change_logs(
         self, names: Sequence[str], positions: Sequence[int], rates: Sequence[int], now_us: int
@@ -283,21 +309,22 @@ class Ownership:
         """There are records from now on: count them and their lag. Until now nobody has processed any."""
         self.records, self.lag = RecordSums(), LagCurve()
         for partition in self.partitions.values():
-            self.lag.create(partition.name, now_us, self.model.log(partition.name))
+            partition.frontier = self.lag.create(partition.name, now_us, self.model.log(partition.name))
             for owner in partition.owners:
                 position = owner.first_position
+                partition.has_records = True
                 self.records.begin(partition.name, position, position, begins_group=False)
                 if not owner.paused:
-                    owner.line = Line(owner.line.position, now_us, owner.line.rate)
-                    self.lag.start(now_us, {partition.name: owner.line})
+                    owner.from_us = now_us
+                    self.lag.start(now_us, [partition.frontier], [owner])
         if self.begun_us is not None:
             self.lag.begin_peak(now_us)
 
     def _position(self, partition: Partition, owner: Owner, now_us: int) -> int:
         """Where an owner stands by the model."""
         if owner.paused:
-            return owner.line.position
-        return self.model.position(partition.name, owner.line, now_us)
+            return owner.position
+        return self.model.position(partition.name, owner, now_us)
 
     def _existing_until(self, now_us: int, from_us: int) -> int:
         """The end of a time that began at ``from_us``: now, or when the group was deleted."""
@@ -331,19 +358,6 @@ class Ownership:
             if partition.gap_from_us is not None
         }
 
-    def _open(
-        self, member: str, names: Sequence[str], positions: Sequence[int] | None
-    ) -> Iterator[tuple[Partition, Owner, int]]:
-        """The intervals of ``member`` that are open among ``names``, each with its position."""
-        for index, name in enumerate(names):
-            if name not in self.partitions:
-                continue
-            partition = self.partitions[name]
-            owners = partition.owners
-            owner = owners[0] if owners and owners[0].member == member else _owner(owners, member)
-            if owner is not None:
-                yield partition, owner, positions[index] if positions is not None else 0
-
     def _end(self, partition: Partition, owner: Owner, position: int, callback_us: int, now_us: int) -> None:
         if partition.processing == 1:
             partition.accounted_us = now_us
@@ -364,21 +378,21 @@ class Ownership:
             partition.gap_member = owner.member
             partition.gap_callback_us = callback_us
 
-    def _start(self, owners: Mapping[str, Line], now_us: int) -> None:
-        """Owners process these partitions from now on, each along its line."""
+    def _start(self, partitions: list[Partition], owners: list[Owner], now_us: int) -> None:
+        """Owners begin, or go on, to process these partitions."""
         self._processing += len(owners)
         if self._nobody_from_us is not None:
             self.nobody_us += self._existing_until(now_us, self._nobody_from_us) - self._nobody_from_us
             self._nobody_from_us = None
         if self.lag is not None:
-            self.lag.start(now_us, owners)
+            self.lag.start(now_us, _frontiers(partitions), owners)
 
-    def _stop(self, owners: Mapping[str, tuple[Line, int]], now_us: int) -> None:
-        """Owners that processed these partitions along a line have stopped, each at a position."""
-        if not owners:
-            return
+    def _stop(
+        self, partitions: list[Partition], owners: list[Owner], reached: list[int], now_us: int
+    ) -> None:
+        """Owners that processed these partitions have stopped, each at a position."""
         if self.lag is not None:
-            self.lag.stop(now_us, owners)
+            self.lag.stop(now_us, _frontiers(partitions), owners, reached)
         self._processing -= len(owners)
         if self._processing == 0 and self.begun_us is not None:
             self._nobody_from_us = now_us
@@ -439,8 +453,14 @@ class Ownership:
         self.paused_us += revoking_us + min(gap_us - revoking_us, callback_us)
 
 
-def _owner(owners: Iterable[Owner], member: str) -> Owner | None:
-    for owner in owners:
+def _frontiers(partitions: list[Partition]) -> list[Frontier]:
+    """Their parts of the lag, which they have as soon as there are records."""
+    return [one.frontier for one in partitions if one.frontier is not None]
+
+
+def _owner(partition: Partition, member: str) -> Owner | None:
+    """The open interval of the member, if there is one."""
+    for owner in partition.owners:
         if owner.member == member:
             return owner
     return None

@@ -6,7 +6,7 @@ group is Stable, or waits in a join phase (PreparingRebalance) or for the leader
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -84,6 +84,11 @@ class _Phase(NamedTuple):
     is_skipped: bool = False
 
 
+#: A part of a gap: its reason, the member that the group waited for, and from when until when it may last.
+_Part = tuple[Reason, str, int, int]
+#: The end of the phase that is not over.
+_NEVER = 2**62
+
 _NEW = "had it, as it was new"
 _FIRST = "had it, as the group began"
 _ENDINGS = {
@@ -125,9 +130,9 @@ class GapReasons:
         self._handovers = Handovers()
         self._migration = MigrationWatch()
         self._tasks = TaskRunWatch()
-        #: The last gap's time, ending and phases, and its parts.
-        self._like: tuple[int, int, str, bool, int] | None = None
-        self._parts: Sequence[tuple[Reason, str, int]] = ()
+        #: The parts of gaps that end in the present phase, by the first phase of theirs, whether they begin
+        #: within it, their ending, whether the old owner is the next one, and whether there is one.
+        self._parts: dict[tuple[int, bool, str, bool, bool], list[_Part]] = {}
         self._us: dict[Reason, int] = {}
         self._slowest: tuple[str, int] | None = None
         self._longest: Gap | None = None
@@ -195,6 +200,7 @@ class GapReasons:
             self._leader = event.leader
 
     def _phase_over(self, now_us: int, reason: Reason, who: str) -> None:
+        self._parts.clear()
         self._phases.append(_Phase(self._since_us, now_us, self._state, reason, who, self._leader_is_back))
         if self._state == GroupState.EMPTY:
             self._empty.append((self._since_us, now_us))
@@ -259,38 +265,32 @@ class GapReasons:
         ending = self._endings.get(gap.partition, "")
         if gap.old_owner is None:
             ending = _FIRST if gap.is_first else _NEW
-        from_us, to_us = max(gap.from_us, self._from_us), gap.from_us + gap.gap_us
+        from_us = gap.from_us
+        to_us = from_us + gap.gap_us
+        from_us = max(from_us, self._from_us)
         if to_us <= from_us or not ending or not self._has_members:
             return
         if ending == _FIRST:
             self._start_us += to_us - from_us
         old_owner = gap.old_owner or "nobody"
-        shares: dict[Reason, int] = {}
-        names: dict[Reason, str] = {}
         came_back = gap.new_owner == old_owner
-        handover = self._handovers.of(gap.partition, from_us, gap.new_owner, ending == _NEW)
-        if handover is not None:
-            empty_us = self._empty_us(handover[0], handover[2])
-            parts: Iterable[tuple[Reason, str, int]] = _handed_over(
-                handover, from_us, to_us, ending, came_back, empty_us
-            )
+        handovers = self._handovers
+        handover = None
+        if handovers.granted:
+            handover = handovers.of(gap.partition, from_us, gap.new_owner, ending == _NEW)
+        if handover is None:
+            parts = self._phases_of(from_us, ending, came_back, gap.new_owner is not None)
         else:
-            like = from_us, to_us, ending, came_back, len(self._phases)
-            if like != self._like:  # the partitions that a member takes at once mostly waited for the same
-                self._like, self._parts = like, [*self._divided(from_us, to_us, ending, came_back)]
-            parts = self._parts
-        for waited_for, who, lasted_us in parts:
-            # an empty group that somebody joins has waited for that
-            reason = Reason.RESTART if waited_for is Reason.EMPTY and gap.new_owner else waited_for
-            shares[reason] = shares.get(reason, 0) + lasted_us
-            names[reason] = who
-        for reason, lasted_us in shares.items():
-            self._us[reason] = self._us.get(reason, 0) + lasted_us
+            empty_us = self._empty_us(handover[0], handover[2])
+            parts = _handed_over(handover, from_us, to_us, ending, came_back, empty_us)
+        sums = self._us
+        for reason, _, begin_us, end_us in parts:
+            lasted_us = (end_us if end_us < to_us else to_us) - (begin_us if begin_us > from_us else from_us)
+            if lasted_us > 0:
+                sums[reason] = sums.get(reason, 0) + lasted_us
         if self._longest is None or to_us - from_us > self._longest.to_us - self._longest.from_us:
-            most = max(shares, key=lambda reason: shares[reason])
-            self._longest = Gap(
-                gap.partition, from_us, to_us, old_owner, gap.new_owner, ending, most, names[most]
-            )
+            most, who = _most(parts, from_us, to_us)
+            self._longest = Gap(gap.partition, from_us, to_us, old_owner, gap.new_owner, ending, most, who)
 
     def _empty_us(self, from_us: int, to_us: int) -> int:
         """The time between two instants in which the group had no member."""
@@ -298,29 +298,44 @@ class GapReasons:
             max(0, min(until_us, to_us) - max(since_us, from_us)) for since_us, until_us in self._empty
         )
 
-    def _divided(
-        self, from_us: int, to_us: int, ending: str, came_back: bool
-    ) -> Iterable[tuple[Reason, str, int]]:
-        """The phases of the group that lie in the gap: reason, member that it waited for, microseconds."""
-        now = _Phase(self._since_us, to_us, self._state, Reason.CALLBACK, "", self._leader_is_back)
-        phases = [_clipped(now, from_us)]
-        for phase in reversed(self._phases):
-            if phase.to_us <= from_us:
-                break
-            phases.append(_clipped(phase, from_us))
-        phases.reverse()
-        had_round = False
-        for number, phase in enumerate(phases):
-            had_round = had_round or phase.state == GroupState.PREPARING_REBALANCE
-            is_last = number == len(phases) - 1
-            lasted_us = min(phase.to_us, to_us) - phase.from_us
-            if lasted_us > 0:
-                yield _reason(phase, ending, came_back, had_round, is_last), phase.who, lasted_us
+    def _phases_of(self, from_us: int, ending: str, came_back: bool, is_taken: bool) -> list[_Part]:
+        """The phases of the group from ``from_us`` on: of partitions that are taken in one phase mostly the
+        same ones."""
+        first = len(self._phases)
+        while first and self._phases[first - 1].to_us > from_us:
+            first -= 1
+        now = _Phase(self._since_us, _NEVER, self._state, Reason.CALLBACK, "", self._leader_is_back)
+        is_clipped = (self._phases[first] if first < len(self._phases) else now).from_us < from_us
+        like = first, is_clipped, ending, came_back, is_taken
+        if like not in self._parts:
+            phases = [*self._phases[first:], now]
+            if is_clipped:  # a leader that is back knows partitions that came after it
+                phases[0] = phases[0]._replace(is_skipped=False)
+            had_round = False
+            parts = self._parts[like] = []
+            for phase in phases:
+                had_round = had_round or phase.state == GroupState.PREPARING_REBALANCE
+                reason = _reason(phase, ending, came_back, is_taken, had_round, phase is phases[-1])
+                parts.append((reason, phase.who, phase.from_us, phase.to_us))
+        return self._parts[like]
+
+
+def _most(parts: Iterable[_Part], from_us: int, to_us: int) -> tuple[Reason, str]:
+    """The reason of most of that time, and the last one who was waited for because of it."""
+    shares: dict[Reason, int] = {}
+    names: dict[Reason, str] = {}
+    for reason, who, begin_us, end_us in parts:
+        lasted_us = min(end_us, to_us) - max(begin_us, from_us)
+        if lasted_us > 0:
+            shares[reason] = shares.get(reason, 0) + lasted_us
+            names[reason] = who
+    most = max(shares, key=lambda reason: shares[reason])
+    return most, names[most]
 
 
 def _handed_over(
     handover: Handover, from_us: int, to_us: int, ending: str, came_back: bool, empty_us: int
-) -> Iterable[tuple[Reason, str, int]]:
+) -> list[_Part]:
     """The parts of a gap in a consumer group: until the old owner has released the partition, until the new
     one's heartbeat has fetched it, until its poll() has taken it. ``empty_us``: how long the group was empty
     between the first and the second."""
@@ -334,27 +349,22 @@ def _handed_over(
         begins = {_NEW: Reason.METADATA, _FIRST: Reason.START}
         waits = Reason.REVOCATION if revokes else begins.get(ending, Reason.BROKER_SESSION)
         fetches = Reason.NEXT_HEARTBEAT
-    for reason, lasted_us in (
-        (waits, released_us - from_us),
-        (Reason.START if ending == _FIRST else Reason.EMPTY, empty_us),
-        (fetches, granted_us - released_us - empty_us),
-        (Reason.NEXT_POLL, to_us - granted_us),
-    ):
-        if lasted_us > 0:
-            yield reason, "", lasted_us
+    joined_us = released_us + empty_us
+    return [
+        (waits, "", from_us, released_us),
+        (Reason.START if ending == _FIRST else Reason.RESTART, "", released_us, joined_us),
+        (fetches, "", joined_us, granted_us),
+        (Reason.NEXT_POLL, "", granted_us, to_us),
+    ]
 
 
-def _clipped(phase: _Phase, from_us: int) -> _Phase:
-    """The part of a phase that lies in a gap. A leader that is back knows partitions that came after it."""
-    if phase.from_us >= from_us:
-        return phase
-    return phase._replace(from_us=from_us, is_skipped=False)
-
-
-def _reason(phase: _Phase, ending: str, came_back: bool, had_round: bool, is_last: bool) -> Reason:
+def _reason(
+    phase: _Phase, ending: str, came_back: bool, is_taken: bool, had_round: bool, is_last: bool
+) -> Reason:
     """Why a partition whose last owner ended by ``ending`` had no owner during one phase of its group.
 
-    ``came_back``: the old owner is the next one. ``had_round``: a round has begun in the gap.
+    ``came_back``: the old owner is the next one. ``is_taken``: it has a next one. ``had_round``: a round has
+    begun in the gap.
     """
     if phase.state == GroupState.PREPARING_REBALANCE:
         handed_on = ending == _ENDINGS["assignment"] and phase.reason is Reason.REJOIN
@@ -365,17 +375,12 @@ def _reason(phase: _Phase, ending: str, came_back: bool, had_round: bool, is_las
         return Reason.STATIC_LEADER
     if phase.state == GroupState.STABLE and (phase.reason is Reason.SESSION or (is_last and had_round)):
         return phase.reason
-    return _reason_at_rest(phase.state, ending, came_back or not had_round)
-
-
-def _reason_at_rest(state: str, ending: str, came_back: bool) -> Reason:
-    """Return the reason while no round was under way: the partition waited for one, or for its owner."""
-    if state == GroupState.EMPTY and ending != _FIRST:
-        return Reason.EMPTY
+    if phase.state == GroupState.EMPTY and ending != _FIRST:
+        return Reason.RESTART if is_taken else Reason.EMPTY
     waited_for = {
         _FIRST: Reason.START,
         _NEW: Reason.METADATA,
         _ENDINGS["assignment"]: Reason.SECOND_ROUND,
         _ENDINGS["rebalance"]: Reason.REJOIN,
     }
-    return waited_for.get(ending) or (Reason.RESTART if came_back else Reason.SESSION)
+    return waited_for.get(ending) or (Reason.RESTART if came_back or not had_round else Reason.SESSION)

@@ -17,8 +17,8 @@ THOUSAND = 1000
 
 
 class Line:
-    """A position that grows: whole records ``position`` at ``from_us``, from then on by ``rate``. It never
-    changes, and is the line of one owner or log: no other line equals it."""
+    """A position that grows: whole records ``position`` at ``from_us``, from then on by ``rate``. It is the
+    line of one owner or log: no other line equals it."""
 
     __slots__ = ("from_us", "position", "rate")
 
@@ -38,6 +38,44 @@ class Line:
     def base(self) -> int:
         """Return the value that `exact` would have at time 0 if the line had always been this one."""
         return self.position * NANO - self.rate * self.from_us
+
+
+class Owner(Line):
+    """One open owner interval: the offset at which it began, and the line along which its owner goes on.
+
+    ``counted_from``: its offset at the beginning of the window, if it began before.
+    """
+
+    __slots__ = ("counted_from", "first_position", "member", "paused")
+
+    member: str
+    first_position: int
+    paused: bool
+    counted_from: int | None
+
+    def __init__(
+        self,
+        member: str,
+        first_position: int,
+        position: int,
+        from_us: int,
+        rate: int,
+        paused: bool = False,
+        counted_from: int | None = None,
+    ) -> None:
+        self.member = member
+        self.first_position = first_position
+        self.position = position
+        self.from_us = from_us
+        self.rate = rate
+        self.paused = paused
+        self.counted_from = counted_from
+
+    def go_on(self, position: int, now_us: int, rate: int) -> None:
+        """Go on from here along another line."""
+        self.position = position
+        self.from_us = now_us
+        self.rate = rate
 
 
 class RecordModel:
@@ -138,10 +176,6 @@ class RecordSums:
         """Count from now on. An interval that is open has a part before the window: see `end`."""
         self.processed = self._first_gone = self._skipped_gone = self._skipped_at_start_gone = 0
         self._before = {name: covered.copy() for name, covered in self._covered.items()}
-
-    def __contains__(self, partition: object) -> bool:
-        """Whether the partition has had an interval."""
-        return partition in self._covered
 
     def begin(self, partition: str, position: int, first: int, *, begins_group: bool) -> None:
         """An interval begins. The partition's first one skips the records from ``first`` on.

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from groupstorm.history.gaps import Handler
 from groupstorm.history.ownership import Ownership
-from groupstorm.history.records import Line
+from groupstorm.history.records import Owner
 from groupstorm.trace.events import share as events
 
 _SECOND_US = 1_000_000
@@ -52,10 +52,9 @@ NO_SHARES = ShareTotals()
 
 @dataclass(slots=True)
 class SharedPartition:
-    """``start``: all records before it are done. ``done``: ranges behind it that are, first -> end."""
+    """``start``: all records before its position are done. ``done``: ranges behind that are, first -> end."""
 
-    start: int
-    line: Line
+    start: Owner
     done: dict[int, int] = field(default_factory=dict)
     #: The last record that was acknowledged so far.
     furthest: int = -1
@@ -154,11 +153,12 @@ class ShareFigures:
 
     def _loaded(self, now_us: int, event: events.SharePartitionsLoaded) -> None:
         for name, position in zip(event.partitions, event.positions, strict=True):
-            line = Line(position, now_us, 0)
             if name not in self._partitions:
-                self._partitions[name] = SharedPartition(position, line)
+                start = Owner("", position, position, now_us, 0)
+                self._partitions[name] = SharedPartition(start)
                 if self._ownership.lag is not None:
-                    self._ownership.lag.start(now_us, {name: line})
+                    lag = self._ownership.lag
+                    lag.start(now_us, [lag.frontiers[name]], [start])
 
     def _acquired(self, now_us: int, event: events.ShareRecordsAcquired) -> None:
         if self._first_record_us is None:
@@ -193,20 +193,18 @@ class ShareFigures:
 
     def _done(self, now_us: int, event: events.ShareRecordsAccepted | events.ShareRecordsArchived) -> None:
         """Records are done: the start offsets of their partitions may move."""
-        moved: list[tuple[str, Line, Line]] = []
+        lag = self._ownership.lag
         for name, first, count in _ranges(event):
             partition = self._partitions[name]
             partition.done[first] = first + count
             self._done_in[now_us // _SECOND_US] += count
-            start = partition.start
+            start = partition.start.position
             while start in partition.done:
                 start = partition.done.pop(start)
-            if start != partition.start:
-                before, partition.line = partition.line, Line(start, now_us, 0)
-                partition.start = start
-                moved.append((name, before, partition.line))
-        if moved and self._ownership.lag is not None:
-            self._ownership.lag.go_on(now_us, moved)
+            if start != partition.start.position:
+                if lag is not None:
+                    lag.reach(now_us, [lag.frontiers[name]], [start])
+                partition.start.go_on(start, now_us, 0)
         self._holds(event.member, -sum(event.counts), now_us)
 
     # -- the end ---------------------------------------------------------------------------------

@@ -89,11 +89,12 @@ class GroupTables:
     def __init__(self, window: Window, tables: Collection[str] = TABLES) -> None:
         """``tables``: those that are wanted; without ``intervals`` and ``members``, which are not summed up,
         an analysis takes two thirds of the time."""
-        #: Rows that are complete, with numbers that say how they stand in their table.
-        self._found: dict[str, list[tuple[int, TableRow]]] = {name: [] for name in tables}
+        #: Rows that are complete, and numbers that say how they stand in their table.
+        self._rows: dict[str, list[TableRow]] = {name: [] for name in tables}
+        self._numbers: dict[str, list[int]] = {name: [] for name in tables}
         self._has_intervals = "intervals" in tables
         self._has_members = "members" in tables
-        self._window = window
+        self._from_us = window.from_us
         #: The number and time of the row at hand, and what it says; then the end of the trace, and None.
         self._seq = self._now_us = 0
         self._told: Any = None
@@ -169,19 +170,21 @@ class GroupTables:
 
     def rows(self, name: str) -> list[TableRow]:
         """The rows of a table that are complete: `TABLES` has their columns."""
-        return [row for _, row in sorted(self._found[name], key=itemgetter(0))]
+        numbers = self._numbers[name]
+        return [self._rows[name][place] for place in sorted(range(len(numbers)), key=numbers.__getitem__)]
 
     def take(self) -> Iterator[tuple[str, list[TableRow]]]:
         """The rows that are complete since the last call, by table."""
-        for name, rows in self._found.items():
+        for name, rows in self._rows.items():
             if rows:
-                yield name, [row for _, row in rows]
-                rows.clear()
+                yield name, rows
+                self._rows[name], self._numbers[name] = [], []
 
     def _emit(self, name: str, number: int, last_us: int, row: TableRow) -> None:
         """The row is complete. It belongs to the window if ``last_us`` does."""
-        if last_us >= self._window.from_us:
-            self._found[name].append((number, row))
+        if last_us >= self._from_us:
+            self._rows[name].append(row)
+            self._numbers[name].append(number)
 
     # -- members ---------------------------------------------------------------------------------
 
@@ -276,11 +279,11 @@ class GroupTables:
             to_seq, to_us, position, ended_by, cause,
         )  # fmt: skip
         # what ends as the window begins is no part of it, but for what begins then, too
-        self._emit("intervals", number, to_us if to_us > self._window.from_us else from_us, interval)
+        self._emit("intervals", number, to_us if to_us > self._from_us else from_us, interval)
 
     def gap_closed(self, gap: ClosedGap) -> None:
         partition, _, now_us, _, old_owner, new_owner, _, since_us = gap
-        from_us = max(since_us, self._window.from_us)
+        from_us = since_us if since_us > self._from_us else self._from_us
         gap_us = now_us - from_us
         if self._absences or self._deleted_us is not None:
             gap_us -= self._absent_us(from_us, now_us)

@@ -77,7 +77,7 @@ def _values(column: pyarrow.Array) -> list[Any]:
     if types.is_string(column.type):
         encoded = column.dictionary_encode()
         texts = [*encoded.dictionary.to_pylist(), None]
-        return [texts[at] for at in _values(encoded.indices.fill_null(len(texts) - 1))]
+        return [*map(texts.__getitem__, _values(encoded.indices.fill_null(len(texts) - 1)))]
     if column.null_count or not len(column):
         return [tuple(one) if isinstance(one, list) else one for one in column.to_pylist()]
     if types.is_list(column.type):

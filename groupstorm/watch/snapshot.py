@@ -26,12 +26,12 @@ from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.history.causes import Origin, Origins
 from groupstorm.history.coordinator_view import CoordinatorView
 from groupstorm.history.frontier import Frontier
-from groupstorm.history.gaps import ClosedGap, GapSums, Owner, Partition
+from groupstorm.history.gaps import ClosedGap, GapSums, Partition
 from groupstorm.history.group_sums import Existence, GroupSums
 from groupstorm.history.lag import LagCurve
 from groupstorm.history.ownership import Ownership
 from groupstorm.history.rebalances import Absence, Change, Memberships, Round
-from groupstorm.history.records import Line, RecordModel, RecordSums, _Covered
+from groupstorm.history.records import Line, Owner, RecordModel, RecordSums, _Covered
 from groupstorm.history.rounds import Progress, Rounds
 from groupstorm.history.row_rules import RowRules
 from groupstorm.history.settling import Moves, Settling
@@ -119,8 +119,9 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
     RecordModel: {"_logs": dict[str, Line]},
     RecordSums: {"_covered": dict[str, _Covered], "_before": dict[str, _Covered]},
     LagCurve: {
-        "_frontiers": dict[str, Frontier], "_changing": list[Frontier], "_oldest_before": dict[str, int],
+        "frontiers": dict[str, Frontier], "_changing": list[Frontier], "_oldest_before": dict[str, int],
         "_bends": list[tuple[int, int, list[Frontier]]], "_peak": _Time, "_marked_us": _Time,
+        "_ages_from_us": _Time,
     },
 }  # fmt: skip
 #: The fields of plain classes, and of dataclasses and named tuples that mypyc compiles, which keeps no
@@ -135,18 +136,21 @@ FIELDS: Final[Mapping[type, Mapping[str, Any]]] = {
     },
     Line: {"position": int, "from_us": int, "rate": int},
     _Covered: {"first": int, "furthest": int, "behind_start": int, "starts": list[int], "ends": list[int]},
-    Owner: {"member": str, "first_position": int, "line": Line, "paused": bool, "counted_from": _Time},
+    Owner: {
+        "member": str, "first_position": int, "position": int, "from_us": int, "rate": int, "paused": bool,
+        "counted_from": _Time,
+    },
     Partition: {
-        "name": str, "accounted_us": int, "owners": list[Owner], "processing": int, "gap_from_us": _Time,
-        "gap_since_us": int,
+        "name": str, "accounted_us": int, "frontier": Frontier | None, "has_records": bool,
+        "owners": list[Owner], "processing": int, "gap_from_us": _Time, "gap_since_us": int,
         "gap_member": str | None, "gap_callback_us": int, "gap_origin": Origin, "longest_gap_us": int,
         "revoked_from": list[str],
     },
     Frontier: {
         "created_us": int, "furthest": int, "begun": int, "known_from": int, "logs": list[Line],
-        "log_base": int, "log_rate": int, "owners": list[Line], "slope": int,
-        "bends": tuple[tuple[int, int], ...], "keeps_up": bool, "changing": bool, "since_us": int,
-        "begin_lag": int, "pace": _Time, "turn": int, "seen_us": int, "oldest_us": int,
+        "log_base": int, "log_rate": int, "owners": list[Owner], "slope": int,
+        "bends": tuple[tuple[int, int], ...], "since_us": int, "begin_lag": int,
+        "pace": _Time, "turn": int, "oldest_us": int,
     },
 }  # fmt: skip
 #: Attributes that hold methods of the parts: a new part has its own.

@@ -6,16 +6,21 @@ from itertools import product
 
 from groupstorm.history.frontier import Frontier, course
 from groupstorm.history.lag import LagCurve
-from groupstorm.history.records import NANO, Line
+from groupstorm.history.ownership import Ownership
+from groupstorm.history.records import NANO, Line, Owner
 
 #: One record arrives in a microsecond, or is processed in one.
 RATE = NANO
 
 
+def owner(position: int, from_us: int, rate: int) -> Owner:
+    """One who goes along this line."""
+    return Owner("a", position, position, from_us, rate)
+
+
 def test_what_was_processed_and_what_waits_add_up_exactly() -> None:
     curve = LagCurve()
-    curve.create("t", 0, Line(0, 0, RATE))
-    curve.start(0, {"t": Line(0, 0, RATE // 4)})
+    curve.start(0, [curve.create("t", 0, Line(0, 0, RATE))], [owner(0, 0, RATE // 4)])
     assert curve.processed_and_waiting(8) == (2 * NANO, 6 * NANO)
     curve.delete("t", 10)
     assert curve.processed_and_waiting(10) == (10 * NANO // 4, 0), "what was processed stays processed"
@@ -23,12 +28,10 @@ def test_what_was_processed_and_what_waits_add_up_exactly() -> None:
 
 def test_an_owner_that_is_a_billionth_of_a_record_behind_or_slower_lags() -> None:
     behind = LagCurve()
-    behind.create("t", 0, Line(0, 0, 1))
-    behind.start(1, {"t": Line(0, 1, 1)})
+    behind.start(1, [behind.create("t", 0, Line(0, 0, 1))], [owner(0, 1, 1)])
     assert behind.processed_and_waiting(5) == (4, 1)
     slower = LagCurve()
-    slower.create("t", 0, Line(0, 0, 3))
-    slower.start(0, {"t": Line(0, 0, 2)})
+    slower.start(0, [slower.create("t", 0, Line(0, 0, 3))], [owner(0, 0, 2)])
     assert slower.processed_and_waiting(5) == (10, 5)
 
 
@@ -49,9 +52,9 @@ def test_the_lag_has_to_come_back_to_what_it_was_before_the_first_row_of_all() -
 def test_a_window_begins_with_the_lag_of_that_time() -> None:
     """The lag was 10 records at 10 us and none from 20 us on: a window from 25 us on has no lag."""
     curve = LagCurve()
-    curve.create("t", 0, Line(0, 0, RATE))
+    partition = curve.create("t", 0, Line(0, 0, RATE))
     curve.begin_peak(0)
-    curve.start(10, {"t": Line(0, 10, 2 * RATE)})
+    curve.start(10, [partition], [owner(0, 10, 2 * RATE)])
     curve.begin_window(25)
     assert curve.finish(30) == (0, None)
 
@@ -68,11 +71,11 @@ def test_the_lag_with_which_a_window_begins_counts_though_a_row_of_that_time_end
 def test_the_last_rows_of_all_count() -> None:
     """The owner's line was at 10 records, but it stops at 4: six wait, at the end only."""
     curve = LagCurve()
-    curve.create("t", 0, Line(0, 0, RATE))
-    owner = Line(0, 0, RATE)
-    curve.start(0, {"t": owner})
+    partition = curve.create("t", 0, Line(0, 0, RATE))
+    first = owner(0, 0, RATE)
+    curve.start(0, [partition], [first])
     curve.begin_peak(0)
-    curve.stop(10, {"t": (owner, 4)})
+    curve.stop(10, [partition], [first], [4])
     assert curve.finish(10) == (6 * NANO, None)
 
 
@@ -96,7 +99,7 @@ def test_the_usual_cases_go_on_as_the_crossings_of_their_lines_say() -> None:
     for furthest, ahead, log_rate, rate in product((0, 9, 30), (-3, 0, 1, 9, 12), (0, 4), (0, 3, 4, 7, 20)):
         log = Line(0, 0, log_rate)
         frontier = Frontier(0, furthest * NANO, 0, 0, [log], 12 * NANO, log_rate * NANO)
-        for owners in ([], [Line(12 - ahead, 5, rate * NANO)]):
+        for owners in ([], [owner(12 - ahead, 5, rate * NANO)]):
             frontier.owners = owners
             end = (12 + 5 * log_rate) * NANO
             distances: tuple[tuple[int, int], ...] = ((end - furthest * NANO, log_rate * NANO),)
@@ -105,8 +108,7 @@ def test_the_usual_cases_go_on_as_the_crossings_of_their_lines_say() -> None:
             if frontier.slope < 0 and not frontier.bends:
                 frontier.foresee()
             assert lag == max(0, min(distances)[0])
-            goes_on = (0, ()) if frontier.keeps_up else (frontier.slope, frontier.bends)
-            assert goes_on == (slope, bends)
+            assert (frontier.slope, frontier.bends) == (slope, bends)
 
 
 def test_a_deleted_partition_without_records_that_waited_has_no_age() -> None:
@@ -122,11 +124,13 @@ def test_a_deleted_partition_without_records_that_waited_has_no_age() -> None:
 
 def test_a_row_that_names_a_partition_twice_goes_on_along_the_last_line() -> None:
     """At 10 us it has come to 9 records, and goes on from 4: it is at 9 again at 15 us."""
-    curve = LagCurve()
-    curve.create("t", 0, Line(0, 0, RATE))
-    begun, first, last = Line(0, 0, RATE), Line(9, 10, 0), Line(4, 10, RATE)
-    curve.start(0, {"t": begun})
-    curve.go_on(10, [("t", begun, first), ("t", first, last)])
+    ownership = Ownership()
+    ownership.begin_scenario(NANO // 1000, NANO // 1000, 0)
+    ownership.create(["t"], 0)
+    ownership.assign("a", ["t"], [0], 0, 0)
+    ownership.change_processing("a", ["t", "t"], [9, 4], [0, RATE], 10)
+    curve = ownership.lag
+    assert curve is not None
     assert [curve.processed_and_waiting(now_us)[1] for now_us in (10, 12, 15, 20)] == [
         1 * NANO, 3 * NANO, 6 * NANO, 6 * NANO,
     ]  # fmt: skip
