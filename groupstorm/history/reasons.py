@@ -31,6 +31,7 @@ class Reason(StrEnum):
     RESTART = "restart"
     EMPTY = "empty"
     METADATA = "metadata"
+    LEFT_OUT = "left out"
     STATIC_LEADER = "static leader"
     SLOW = "slow"
     INITIAL_DELAY = "initial delay"
@@ -82,6 +83,8 @@ class _Phase(NamedTuple):
     who: str = ""
     #: Whether the group's leader has come back and does not assign partitions that existed before.
     is_skipped: bool = False
+    #: Whether it began as the leader saw other partitions than before.
+    is_noticed: bool = False
 
 
 #: A part of a gap: its reason, the member that the group waited for, and from when until when it may last.
@@ -89,6 +92,8 @@ _Part = tuple[Reason, str, int, int]
 #: The end of the phase that is not over.
 _NEVER = 2**62
 
+#: `rejoin_requested` with this cause: the leader's metadata have changed (only a leader compares them).
+_SEEN = "metadata-changed"
 _NEW = "had it, as it was new"
 _FIRST = "had it, as the group began"
 _ENDINGS = {
@@ -127,6 +132,8 @@ class GapReasons:
         self._leader: str | None = None
         #: Whether the leader of the present generation has restarted under its group.instance.id.
         self._leader_is_back = False
+        #: Whether the leader has seen other partitions since the last round.
+        self._has_noticed = False
         self._handovers = Handovers()
         self._migration = MigrationWatch()
         self._tasks = TaskRunWatch()
@@ -153,6 +160,7 @@ class GapReasons:
             events.MemberReconciled: self._handovers.reconciled,
             events.MemberUpdated: self._handovers.updated,
             member_events.MemberStarted: self._of_member,
+            member_events.RejoinRequested: self._rejoin_requested,
             member_events.PartitionsAssigned: self._of_member,
             member_events.PartitionsRevoked: self._revoked,
             member_events.PartitionsLost: self._lost,
@@ -195,16 +203,29 @@ class GapReasons:
         elif event.cause == Cause.SESSION_EXPIRED:
             reason = Reason.SESSION
         self._phase_over(now_us, reason, who)
-        self._state, self._leader_is_back = event.state, False
+        self._state, self._leader_is_back, self._has_noticed = event.state, False, False
         if event.state == GroupState.COMPLETING_REBALANCE:
             self._leader = event.leader
 
     def _phase_over(self, now_us: int, reason: Reason, who: str) -> None:
         self._parts.clear()
-        self._phases.append(_Phase(self._since_us, now_us, self._state, reason, who, self._leader_is_back))
+        self._phases.append(self._phase(now_us, reason, who))
         if self._state == GroupState.EMPTY:
             self._empty.append((self._since_us, now_us))
         self._since_us = now_us
+
+    def _phase(self, to_us: int, reason: Reason, who: str) -> _Phase:
+        return _Phase(
+            self._since_us, to_us, self._state, reason, who, self._leader_is_back, self._has_noticed
+        )
+
+    def _rejoin_requested(self, now_us: int, event: member_events.RejoinRequested) -> None:
+        """The leader of a Stable group has seen all partitions that there are. (One that is back will not
+        assign them.)"""
+        if event.cause != _SEEN or self._state != GroupState.STABLE or self._leader_is_back:
+            return
+        self._phase_over(now_us, Reason.CALLBACK, "")
+        self._has_noticed = True
 
     def _join_phase_over(self, now_us: int, cause: str) -> tuple[Reason, str]:
         """Return the reason for the join phase that ends now, and the member it waited for if it was slow."""
@@ -304,18 +325,21 @@ class GapReasons:
         first = len(self._phases)
         while first and self._phases[first - 1].to_us > from_us:
             first -= 1
-        now = _Phase(self._since_us, _NEVER, self._state, Reason.CALLBACK, "", self._leader_is_back)
+        now = self._phase(_NEVER, Reason.CALLBACK, "")
         is_clipped = (self._phases[first] if first < len(self._phases) else now).from_us < from_us
         like = first, is_clipped, ending, came_back, is_taken
         if like not in self._parts:
             phases = [*self._phases[first:], now]
             if is_clipped:  # a leader that is back knows partitions that came after it
-                phases[0] = phases[0]._replace(is_skipped=False)
-            had_round = False
+                phases[0] = phases[0]._replace(is_skipped=False, is_noticed=False)
+            had_round = is_seen = False
             parts = self._parts[like] = []
             for phase in phases:
                 had_round = had_round or phase.state == GroupState.PREPARING_REBALANCE
+                is_seen = is_seen or phase.is_noticed
                 reason = _reason(phase, ending, came_back, is_taken, had_round, phase is phases[-1])
+                if reason is Reason.METADATA and is_seen and had_round:
+                    reason = Reason.LEFT_OUT
                 parts.append((reason, phase.who, phase.from_us, phase.to_us))
         return self._parts[like]
 
@@ -375,7 +399,7 @@ def _reason(
         return Reason.STATIC_LEADER
     if phase.state == GroupState.STABLE and (phase.reason is Reason.SESSION or (is_last and had_round)):
         return phase.reason
-    if phase.state == GroupState.EMPTY and ending != _FIRST:
+    if phase.state == GroupState.EMPTY and (ending != _FIRST or had_round):
         return Reason.RESTART if is_taken else Reason.EMPTY
     waited_for = {
         _FIRST: Reason.START,

@@ -453,3 +453,18 @@ def test_a_gap_may_begin_with_the_first_row() -> None:
         (3, assigned("a", "p0")),
     )
     assert in_seconds(found) == {Reason.RESTART: 3}
+
+
+def test_a_group_whose_members_have_gone_before_they_had_a_partition_does_not_start() -> None:
+    """Its consumers fail with the first assignment (auto.offset.reset=none)."""
+    found = of_rows(
+        (0, world_events.ScenarioStarted(G, "{}", ("p0",), 0, 1)),
+        (0, member_events.MemberStarted(G, "a", None, ("t",))),
+        (2, state("PreparingRebalance", "new-member")),
+        (3, state("CompletingRebalance", "initial-delay")),
+        (4, state("Stable", "assigned")),
+        (4, state("PreparingRebalance", "left")),
+        (4, state("Empty", "no-members")),
+        (10, world_events.ScenarioEnded(G)),
+    )
+    assert in_seconds(found)[Reason.EMPTY] == 6

@@ -7,6 +7,7 @@ import pytest
 from groupstorm.figures.reasons import gap_sentence
 from groupstorm.history.reasons import Reason, Reasons
 from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.rows import TracedEvent
 from tests.figures.test_reasons import G, assigned, divided, in_seconds, of_rows, state
@@ -64,6 +65,25 @@ def test_the_next_round_assigns_them() -> None:
         "the time went to a static leader that is back and does not assign until the next round (KIP-814); "
         "a took it"
     )
+
+
+@pytest.mark.parametrize(("seen_s", "reason"), [(20, Reason.LEFT_OUT), (8, Reason.METADATA)])
+def test_an_assignor_leaves_out_what_its_leader_had_seen(seen_s: float, reason: Reason) -> None:
+    """p2 is created at 10 s. The round from 21 s on does not bring it, the one from 60 s on does."""
+    rejoin = member_events.RejoinRequested(G, "a", "a-1", 1, "metadata-changed")
+    rounds = [
+        (at_s + after_s, one._replace(leader="a-1"))
+        for at_s in (21, 60)
+        for after_s, one in (
+            (0, state("PreparingRebalance", "member-updated")),
+            (1, state("CompletingRebalance", "all-joined")),
+            (2, state("Stable", "assigned")),
+        )
+    ]
+    found = grown((seen_s, rejoin), *rounds, (63, assigned("a", "p2")))
+    expected = {Reason.METADATA: 11, Reason.REJOIN: 2, Reason.ASSIGN: 2, Reason.CALLBACK: 1}
+    expected[reason] = expected.get(reason, 0) + 37
+    assert in_seconds(found) == expected
 
 
 def test_a_second_return_of_the_same_leader_changes_nothing() -> None:
