@@ -19,7 +19,7 @@ from groupstorm.history.records import NANO, Line, Owner
 #: The distance from a position that may be the furthest one to the log's end, and the rate at which it grows.
 Distance = tuple[int, int]
 
-
+#: The turn of a partition that rows of the present instant concern.
 CHANGING: Final = -1
 
 
@@ -52,8 +52,8 @@ class Frontier:
     begin_lag: int = 0
     #: The lag grows by so much a microsecond since then, but not below zero. None: it is less simple.
     pace: int | None = None
-    #: The curve's number for the course since then, if it bends. `CHANGING`: rows of this instant concern it,
-    #: and it is not part of the curve until the instant is over.
+    #: The curve's number for the course since then, if it bends. While it is `CHANGING`, it is not part of
+    #: the curve.
     turn: int = CHANGING
     #: The largest age since ages count.
     oldest_us: int = 0
