@@ -217,10 +217,17 @@ class RepeatedRecords:
     def given_up(self, _now_us: int, event: GivenUp) -> None:
         for partition, position in zip(event.partitions, event.positions, strict=False):
             if partition in self._owners and event.member in self._owners[partition]:
-                self.stopped(event.member, partition, position)
+                self._stopped(event.member, partition, position)
 
-    def stopped(self, member: str, partition: str, position: int) -> None:
-        """An owner has stopped at this position."""
+    def at_end(self, member: str, partition: str, position: int) -> None:
+        """An owner is at this position as the run ends. The figures, which know no row of it, place it by its
+        rate: perhaps elsewhere in what it processes again."""
+        if position < self._again.get((member, partition), (0, 0))[1]:
+            self._is_exact = False
+            del self._again[member, partition]
+        self._stopped(member, partition, position)
+
+    def _stopped(self, member: str, partition: str, position: int) -> None:
         if (member, partition) in self._again:
             begun, furthest = self._again.pop((member, partition))
             if partition not in self._has_holes:

@@ -243,7 +243,7 @@ class World:
         self._processes.finish()
         for member in tuple(self._environment.members.by_name.values()):
             for partition, position in member.work.positions(self.clock.now_us).items():
-                self._environment.invariants.records.stopped(member.name, str(partition), position)
+                self._environment.invariants.records.at_end(member.name, str(partition), position)
             member.periodic_requests.stop()
             member.rates.finish()
         _probe(self._environment.broker, self._environment.invariants)
