@@ -152,7 +152,11 @@ steps:
 @pytest.mark.parametrize(
     ("record", "of_record"),
     [
-        ("50s", "raising max.poll.interval.ms only makes the wait longer."),
+        (
+            "50s",
+            "if its work does end, a max.poll.interval.ms above the time that it takes gets the group past it, "
+            "too.",
+        ),
         pytest.param("1s, then: crash", "", marks=pytest.mark.slow),
     ],
 )
@@ -169,6 +173,23 @@ def test_a_poisonous_record_is_named_and_no_setting_that_does_not_help(
     if "max-poll-interval" in advice:
         assert "smaller batches (max.poll.records) do not help" in advice["max-poll-interval"]
     assert "autoscaler-flapping" not in advice
+
+
+FAILOVER = """
+name: failover
+settings: {members: 3, partitions: 6, session.timeout.ms: 10s}
+steps:
+  - {at_ms: 0, do: start}
+  - {at_ms: 1m, do: coordinator-failover, for_ms: 90s}
+"""
+
+
+def test_no_member_is_removed_however_long_a_failover_takes(tmp_path: Path) -> None:
+    found = explained(scenario_storm(tmp_path, FAILOVER))
+    assert sorted(names(found)) == ["coordinator-moved", "group-start"]
+    assert "session.timeout.ms has to cover the time in which members find it, not the failover's." in next(
+        one.pattern.advice for one in found.findings if one.pattern.name == "coordinator-moved"
+    )
 
 
 @pytest.mark.parametrize(("chosen", "has_seconds"), [("range", False), ("", False), ("", True)])
