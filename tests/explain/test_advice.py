@@ -154,8 +154,8 @@ steps:
     [
         (
             "50s",
-            "if its work does end, a max.poll.interval.ms above the time that it takes gets the group past it, "
-            "too.",
+            "if its work does end, a max.poll.interval.ms above the time that it takes gets the group past "
+            "it, too.",
         ),
         pytest.param("1s, then: crash", "", marks=pytest.mark.slow),
     ],
@@ -173,6 +173,28 @@ def test_a_poisonous_record_is_named_and_no_setting_that_does_not_help(
     if "max-poll-interval" in advice:
         assert "smaller batches (max.poll.records) do not help" in advice["max-poll-interval"]
     assert "autoscaler-flapping" not in advice
+
+
+BATCHES = """
+name: batches
+settings:
+  members: 3
+  partitions: 6
+  record_rate: 100
+  process_ms: 20
+  max.poll.records: 2000
+  max.poll.interval.ms: 20s
+  if_never_settled: report
+steps:
+  - {at_ms: 0, do: start}
+"""
+
+
+def test_batches_that_are_too_large_are_no_poisonous_record(tmp_path: Path) -> None:
+    found = explained(scenario_storm(tmp_path, BATCHES))
+    (finding,) = [one for one in found.findings if one.pattern.name == "max-poll-interval"]
+    assert "or lower max.poll.records" in finding.pattern.advice
+    assert "poison-record" not in names(found)
 
 
 FAILOVER = """
