@@ -197,6 +197,28 @@ def test_batches_that_are_too_large_are_no_poisonous_record(tmp_path: Path) -> N
     assert "poison-record" not in names(found)
 
 
+BACKLOG = """
+name: backlog
+settings:
+  members: 4
+  partitions: 8
+  record_rate: 5
+  process_ms: 20
+  auto.offset.reset: earliest
+  partition.assignment.strategy: [cooperative-sticky]
+steps:
+  - {at_ms: 0, do: start}
+  - {at_ms: 2m, do: recreate}
+"""
+
+
+def test_a_leader_with_a_batch_in_hand_has_no_slow_assignor(tmp_path: Path) -> None:
+    run = scenario_storm(tmp_path, BACKLOG)
+    assert {row["duration_us"] for row in read_rows(run) if row["event"] == "assignment_computed"} == {0}
+    (finding,) = [one for one in explained(run).findings if one.pattern.name == "slow-assignor"]
+    assert "or smaller batches (max.poll.records: in a cooperative group" in finding.pattern.advice
+
+
 FAILOVER = """
 name: failover
 settings: {members: 3, partitions: 6, session.timeout.ms: 10s}
