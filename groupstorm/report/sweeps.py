@@ -254,6 +254,12 @@ def _curve_sentence(
     where = f"With {others}: " if others else ""
     if goals:
         whole = " and ".join(map(str, goals))
+        met = [number for number, outcome in enumerate(curve) if meets(outcome, goals)]
+        if place is None and met:
+            last = met[-1]
+            too = f" ({counted(len(met) - 1, 'smaller value')} of {last:,} as well)" if last else ""
+            largest = f"{axis.name}={_label(axis, curve[last])} is the largest with which {whole} is met"
+            return f"{where}{largest}{too}{_price(axis, curve, last)}."
         if place is None:
             best = max(curve, key=lambda outcome: share_met(outcome, goals))
             return (

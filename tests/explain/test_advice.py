@@ -152,7 +152,11 @@ steps:
 @pytest.mark.parametrize(
     ("record", "of_record"),
     [
-        ("50s", "raising max.poll.interval.ms only makes the wait longer."),
+        (
+            "50s",
+            "if its work does end, a max.poll.interval.ms above the time that it takes gets the group past "
+            "it, too.",
+        ),
         pytest.param("1s, then: crash", "", marks=pytest.mark.slow),
     ],
 )
@@ -169,6 +173,67 @@ def test_a_poisonous_record_is_named_and_no_setting_that_does_not_help(
     if "max-poll-interval" in advice:
         assert "smaller batches (max.poll.records) do not help" in advice["max-poll-interval"]
     assert "autoscaler-flapping" not in advice
+
+
+BATCHES = """
+name: batches
+settings:
+  members: 3
+  partitions: 6
+  record_rate: 100
+  process_ms: 20
+  max.poll.records: 2000
+  max.poll.interval.ms: 20s
+  if_never_settled: report
+steps:
+  - {at_ms: 0, do: start}
+"""
+
+
+def test_batches_that_are_too_large_are_no_poisonous_record(tmp_path: Path) -> None:
+    found = explained(scenario_storm(tmp_path, BATCHES))
+    (finding,) = [one for one in found.findings if one.pattern.name == "max-poll-interval"]
+    assert "or lower max.poll.records" in finding.pattern.advice
+    assert "poison-record" not in names(found)
+
+
+BACKLOG = """
+name: backlog
+settings:
+  members: 4
+  partitions: 8
+  record_rate: 5
+  process_ms: 20
+  auto.offset.reset: earliest
+  partition.assignment.strategy: [cooperative-sticky]
+steps:
+  - {at_ms: 0, do: start}
+  - {at_ms: 2m, do: recreate}
+"""
+
+
+def test_a_leader_with_a_batch_in_hand_has_no_slow_assignor(tmp_path: Path) -> None:
+    run = scenario_storm(tmp_path, BACKLOG)
+    assert {row["duration_us"] for row in read_rows(run) if row["event"] == "assignment_computed"} == {0}
+    (finding,) = [one for one in explained(run).findings if one.pattern.name == "slow-assignor"]
+    assert "or smaller batches (max.poll.records: in a cooperative group" in finding.pattern.advice
+
+
+FAILOVER = """
+name: failover
+settings: {members: 3, partitions: 6, session.timeout.ms: 10s}
+steps:
+  - {at_ms: 0, do: start}
+  - {at_ms: 1m, do: coordinator-failover, for_ms: 90s}
+"""
+
+
+def test_no_member_is_removed_however_long_a_failover_takes(tmp_path: Path) -> None:
+    found = explained(scenario_storm(tmp_path, FAILOVER))
+    assert sorted(names(found)) == ["coordinator-moved", "group-start"]
+    assert "session.timeout.ms has to cover the time in which members find it, not the failover's." in next(
+        one.pattern.advice for one in found.findings if one.pattern.name == "coordinator-moved"
+    )
 
 
 @pytest.mark.parametrize(("chosen", "has_seconds"), [("range", False), ("", False), ("", True)])

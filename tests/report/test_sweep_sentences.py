@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,12 +11,13 @@ import pytest
 from groupstorm.figures import FiguresAccumulator
 from groupstorm.report.sweeps import sweep_answer, sweep_grid
 from groupstorm.storms.runs.sweep import Axis, Outcome, Point, Sweep
+from groupstorm.verdicts.requirements import Requirement, parse
 
 NOTHING = FiguresAccumulator().figures()
 MEMBERS = (2, 3, 4, 5, 6)
 
 
-def sentences(figure: str, values: tuple[float, ...]) -> list[str]:
+def sentences(figure: str, values: tuple[float, ...], goals: Sequence[Requirement] = ()) -> list[str]:
     """Return the sentences of a sweep over the members, one run for each of them."""
     axis = Axis("members", tuple(map(str, MEMBERS)), MEMBERS)
     outcomes: list[Outcome] = []
@@ -25,7 +27,7 @@ def sentences(figure: str, values: tuple[float, ...]) -> list[str]:
             Outcome(Point((str(members),), {"members": members}), {0: replace(NOTHING, **changed)})
         )
     sweep = Sweep("cold-start", None, (axis,), 0, 1, {})
-    return sweep_answer(sweep, outcomes, [], figure)
+    return sweep_answer(sweep, outcomes, goals, figure)
 
 
 @pytest.mark.parametrize(
@@ -51,6 +53,20 @@ def sentences(figure: str, values: tuple[float, ...]) -> list[str]:
 )
 def test_a_curve_is_told_in_one_sentence(figure: str, values: tuple[float, ...], sentence: str) -> None:
     assert sentences(figure, values) == [sentence]
+
+
+@pytest.mark.parametrize(
+    ("goal", "sentence"),
+    [
+        ("<7", "members=5 is the largest with which generations<7 is met (2 smaller values of 3 as well)."),
+        ("<2", "members=2 is the largest with which generations<2 is met."),
+        (">2", "members=6 is the smallest from which on generations>2 is met."),
+        ("<1", "no members up to 6 meets generations<1; 2 comes nearest, in 0% of the seeds."),
+    ],
+)
+def test_a_goal_that_the_largest_value_misses_may_be_met_by_others(goal: str, sentence: str) -> None:
+    curve = (1.0, 9.0, 2.0, 2.0, 9.0)
+    assert sentences("generations", curve, [parse(f"generations{goal}")])[:1] == [sentence]
 
 
 def test_a_mark_says_whether_the_configuration_or_the_emulation_is_wrong() -> None:

@@ -139,6 +139,25 @@ def test_members_without_a_partition_are_counted() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("given", "idle", "enough"),
+    [
+        ({"partition.assignment.strategy": ["range"]}, "which range deals out topic by topic: 3", None),
+        ({"group.protocol": "consumer", "group.remote.assignor": "range"}, "which range deals", None),
+        ({"partition.assignment.strategy": ["roundrobin"]}, "", 18),
+        ({"group.protocol": "consumer"}, "", 18),
+    ],
+)
+def test_range_deals_out_topic_by_topic(given: dict[str, Any], idle: str, enough: int | None) -> None:
+    """With range the first members get a partition of both topics, however many there are: 20 records a
+    second, of which they process 11. The others get nothing."""
+    topics = {"topic_partitions": {"a": 12, "b": 6}, "record_rate": 10, "process_ms": 90}
+    fifteen = contradictions({"x": settings(members=15, **topics, **given)})
+    assert [one for one in fifteen if "own nothing" in one and idle in one] == (fifteen[:1] if idle else [])
+    assert bool(idle) == any("own nothing" in one for one in fifteen)
+    assert member_load(settings(members=6, **topics, **given)).enough_members() == enough
+
+
 def test_threads_of_kafka_streams_without_a_task_and_with_too_much_to_do() -> None:
     """Four tasks of three topics each for six threads. A thread does 1,000 records a second, as many as come
     in 10 of 40 partitions: that is too much for four threads, and five have 8 each."""

@@ -242,10 +242,13 @@ def poison_record(history: History) -> Match | None:
     """One record that nobody gets past: three or more owners of a partition that began at one position
     crashed, or were out of the group before they had committed another one. Or an owner stood still for
     30 s although there were records, and no row says that the whole process was paused or had a slow
-    batch."""
-    for stuck in history.repeated:
-        if len(stuck.ends) >= ENDS_MIN:
-            return _repeated(history, stuck)
+    batch. If most partitions have such owners, their batches as a whole may be what takes too long."""
+    stuck = [one for one in history.repeated if len(one.ends) >= ENDS_MIN]
+    if stuck:
+        alike = sum(3 * len(one.ends) >= len(stuck[0].ends) for one in stuck)
+        of_batches = any(row.get("cause") == "poll-timeout" for _, row in stuck[0].ends)
+        is_open = of_batches and 2 * alike > len(history.repeated)
+        return None if is_open else _repeated(history, stuck[0])
     paused = {one.member for one in history.of_kind("slow-batch", "process-paused")}
     stood = [one for one in history.stood if one.stood_us >= STOOD_MIN_US and one.member not in paused]
     return _stood(stood) if stood else None

@@ -164,12 +164,14 @@ def _of_load(settings: Settings, load: MemberLoad) -> Iterator[Contradiction]:
     members, partitions = load.members, len(load.partitions)
     if load.threads and settings.flag("joins"):  # a task has a partition of each topic
         partitions = settings.integer("partitions")
-    if members > partitions:
-        idle = members - partitions
+    at_work = max(map(len, load.by_topic), default=partitions)  # range begins anew with each topic
+    if members > at_work:
+        idle = members - at_work
         each = load.threads or settings.integer("members_per_pod")
         pods = "instance" if load.threads else "pod"
         several = f" ({counted(members // each, pods)} with {each} each)" if each > 1 else ""
         on = counted(partitions, "task" if load.threads else "partition")
+        on += ", which range deals out topic by topic" if at_work < partitions else ""
         sentence = f"{counted(members, load.name)}{several} on {on}: {idle:,} own nothing"
         yield Contradiction("idle members", sentence)
     most = 1 / load.quickest_s if load.quickest_s else None

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import NamedTuple
 
 from groupstorm.storms.scenario.consistency import commit_ns, is_shared
-from groupstorm.storms.scenario.setting_names import LARGEST_GROUP, STREAMS
+from groupstorm.storms.scenario.member_rules import STRATEGY
+from groupstorm.storms.scenario.setting_names import CLASSIC, GROUP_PROTOCOL, LARGEST_GROUP, STREAMS
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_work import Machines, SlowRecordList
 from groupstorm.storms.scenario.steps import Step, partitions_at_end
@@ -71,7 +72,8 @@ class MemberLoad:
     quickest member. ``together``: what all members do, None if records take no time. Partitions are taken to
     be spread evenly by number, and the slowest member to own the busiest ones. ``is_shared``: of a share
     group, in which ceil(members / partitions) members read each partition (SimpleAssignor). ``threads``: of
-    each instance of a Kafka Streams application, whose members these are; None of other groups.
+    each instance of a Kafka Streams application, whose members these are; None of other groups. ``by_topic``:
+    the partitions of each topic if the assignor is range, which deals them out topic by topic.
     """
 
     partitions: tuple[float, ...]
@@ -83,6 +85,7 @@ class MemberLoad:
     together: float | None
     is_shared: bool = False
     threads: int | None = None
+    by_topic: tuple[tuple[float, ...], ...] = ()
 
     @property
     def name(self) -> str:
@@ -122,7 +125,8 @@ class MemberLoad:
         readers = -(-members // count) if self.is_shared else 1
         if readers > 1 and not at_most:
             return max(self.arriving / members, self.busiest / readers)
-        return sum(self.partitions[: -(-count * readers // members)]) / readers
+        dealt = self.by_topic or (self.partitions,)
+        return sum(sum(each[: -(-len(each) * readers // members)]) for each in dealt) / readers
 
     def enough_members(self) -> int | None:
         """The least number of members above the present one of which none has too much to do."""
@@ -161,14 +165,11 @@ def members_added(settings: Settings, steps: Sequence[Step]) -> int:
 
 def member_load(settings: Settings, steps: Sequence[Step] = ()) -> MemberLoad:
     """The load at the end of a scenario's rates, or their mean if that is more; with what ``steps`` add."""
-    partitions = sorted(
-        (
-            _records_per_second(rates_of(settings, topic, number))
-            for topic, count in partitions_at_end(settings, steps).items()
-            for number in range(count)
-        ),
-        reverse=True,
-    )
+    topics = [
+        sorted((_records_per_second(rates_of(settings, topic, one)) for one in range(count)), reverse=True)
+        for topic, count in partitions_at_end(settings, steps).items()
+    ]
+    partitions = sorted(chain.from_iterable(topics), reverse=True)
     threads = settings.integer("num.stream.threads") if settings.choice("application") == STREAMS else None
     members = (settings.integer("members") + members_added(settings, steps)) * (threads or 1)
     later = settings.of_profiles()[len(settings.at_start()) :]
@@ -185,7 +186,14 @@ def member_load(settings: Settings, steps: Sequence[Step] = ()) -> MemberLoad:
         sum(1 / pace.record_s for pace in roster) if quickest_s else None,
         is_shared(settings),
         threads,
+        tuple(map(tuple, topics)) if threads is None and all(map(_is_range, settings.at_start())) else (),
     )
+
+
+def _is_range(own: Settings) -> bool:
+    """Whether a plain consumer of these settings gets its partitions from range, if all want it first."""
+    protocol = own.choice(GROUP_PROTOCOL)
+    return (own.names(STRATEGY)[0] if protocol == CLASSIC else own.choice("group.remote.assignor")) == "range"
 
 
 class _Pace(NamedTuple):
