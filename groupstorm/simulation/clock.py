@@ -73,6 +73,10 @@ def virtual_clocks(now_us: Callable[[], int], seed: int) -> Iterator[None]:
         (threading.Thread, "start", _start),
         (threading.Condition, "wait", _wait),
     ]
+    accumulator = sys.modules.get("aiokafka.producer.message_accumulator")
+    if accumulator is not None:  # its extension in C reads the real clock
+        builder = accumulator.BatchBuilder
+        replaced.append((builder, "append", _stamped(builder.append)))
     before, collects = random.getstate(), gc.isenabled()
     with ExitStack() as patches:
         for name, clock in clocks.items():
@@ -81,8 +85,6 @@ def virtual_clocks(now_us: Callable[[], int], seed: int) -> Iterator[None]:
             patches.enter_context(patch.object(owner, name, here(ours, getattr(owner, name))))
         for kind in _partition_types():
             patches.enter_context(patch.object(kind, "__hash__", _partition_hash))
-        for builder in _batch_builders():
-            patches.enter_context(patch.object(builder, "append", here(_stamped(builder), builder.append)))
         random.seed(seed)
         gc.disable()  # finalizers of connections would run at moments that memory determines
         try:
@@ -122,20 +124,12 @@ def _partition_types() -> Iterator[type]:
         yield structs.TopicPartition
 
 
-def _batch_builders() -> Iterator[Any]:
-    """aiokafka's builder of batches, if aiokafka is imported: its extension in C reads the real clock."""
-    accumulator = sys.modules.get("aiokafka.producer.message_accumulator")
-    if accumulator is not None:
-        yield accumulator.BatchBuilder
+def _stamped(append: Callable[..., Any]) -> Callable[..., Any]:
+    """`BatchBuilder.append` of aiokafka that gives a record without a timestamp the simulation's time."""
 
-
-def _stamped(builder: Any) -> Callable[..., Any]:
-    """`BatchBuilder.append` that gives a record without a timestamp the time of the simulation."""
-    append = builder.append
-
-    def stamp(builds: Any, *, timestamp: int | None, **record: Any) -> Any:
+    def stamp(builder: Any, *, timestamp: int | None, **record: Any) -> Any:
         at_ms = time.time_ns() // 1_000_000 if timestamp is None else timestamp
-        return append(builds, timestamp=at_ms, **record)
+        return append(builder, timestamp=at_ms, **record)
 
     return stamp
 

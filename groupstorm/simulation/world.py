@@ -57,8 +57,7 @@ class SimulatedBroker(EmulatedBroker):
         return self._control.groups
 
     def behind(self, group: str) -> Mapping[str, int]:
-        """The records that the group has left in each partition of its topics, from the beginning of the log
-        if it has committed nothing there."""
+        """The records that the group has left, by partition: all, if it has committed nothing there."""
         progress = self._control.progress(group)
         return progress.behind(progress.topics)
 
@@ -277,7 +276,7 @@ class World:
             case Kind.BROKER_PAUSE:
                 self.tell("the brokers answer nothing")
                 self.broker.pause()
-                self._end_later(one.lasts_us / MICROSECONDS, self._resume_brokers)
+                self._end_later(one.lasts_us / MICROSECONDS, self.broker.resume, "the brokers answer again")
             case Kind.MOVE_COORDINATOR:
                 self._move_coordinators()
             case _:
@@ -312,16 +311,14 @@ class World:
             case Kind.DISCONNECT:
                 self.disconnect(instance)
 
-    def _resume_brokers(self) -> None:
-        self.tell("the brokers answer again")
-        self.broker.resume()
-
-    def _end_later(self, lasts_s: float, act: Callable[[], None]) -> None:
-        """End a failure that lasts so long by ``act``."""
+    def _end_later(self, lasts_s: float, act: Callable[[], None], sentence: str = "") -> None:
+        """End a failure that lasts so long."""
         self._failures_that_last += 1
 
         def end() -> None:
             self._failures_that_last -= 1
+            if sentence:
+                self.tell(sentence)
             act()
 
         self.later(lasts_s, end)

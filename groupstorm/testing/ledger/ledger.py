@@ -233,9 +233,7 @@ class Ledger:
 
     def check(self, *, over: bool = True) -> Report:
         """`report`. Raises LedgerFailed if there is a fault; doubles that at-least-once allows are none.
-
-        Raises InputError if records were processed and none of them is counted: nothing could be lost.
-        """
+        InputError: records were processed, and none of them is counted, so nothing could be lost."""
         if self._processings and not self._inputs:
             raise InputError("records were processed, and none is counted: ledger.produce or ledger.expect")
         found = self.report(over=over)

@@ -75,6 +75,9 @@ def test_springs_yaml() -> None:
     [
         ("{}", "enable-auto-commit: false", {"enable.auto.commit": False, "commits": "batch"},
          "commits=batch (enable.auto.commit=false: by hand after each batch, with a round trip)"),
+        ("{}", "group-id: g", {"commits": "batch"},
+         "commits=batch (Spring's default: by hand after each batch, with a round trip)"),
+        ("{}", "enable-auto-commit: true", {"enable.auto.commit": True}, None),
         ("{ack-mode: record}", "group-id: g", {"commits": "record"},
          "commits=record (ack-mode RECORD: by hand after each record, with a round trip)"),
         ("{ackMode: BATCH}", "group-id: g", {"commits": "batch"},
