@@ -75,8 +75,7 @@ def virtual_clocks(now_us: Callable[[], int], seed: int) -> Iterator[None]:
     ]
     accumulator = sys.modules.get("aiokafka.producer.message_accumulator")
     if accumulator is not None:  # its extension in C reads the real clock
-        builder = accumulator.BatchBuilder
-        replaced.append((builder, "append", _stamped(builder.append)))
+        replaced.append((accumulator.BatchBuilder, "append", _stamped(accumulator.BatchBuilder.append)))
     before, collects = random.getstate(), gc.isenabled()
     with ExitStack() as patches:
         for name, clock in clocks.items():

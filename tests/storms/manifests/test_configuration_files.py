@@ -109,6 +109,13 @@ def test_where_owners_begin(written: str, setting: str | None) -> None:
     assert ("not understood" in said) == (setting is None)
 
 
+def test_a_share_group_commits_no_positions() -> None:
+    springs = workload(
+        container=env(SPRING_KAFKA_CONSUMER_GROUP_ID="g", SPRING_KAFKA_LISTENER_ACK_MODE="RECORD")
+    )
+    assert "commits" not in plan_of(springs, **{"group.protocol": "share"}).settings
+
+
 def test_commits_that_are_given() -> None:
     plan = plan_of(workload(container=env(KAFKA_ENABLE_AUTO_COMMIT="false")), commits="never")
     assert plan.settings["commits"] == "never"

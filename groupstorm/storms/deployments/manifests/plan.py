@@ -171,7 +171,7 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measure
     if of_streams:
         take_application(plan.settings, given, consumer, plan.assumed, plan.findings)
     elif COMMITS not in given and AUTO_COMMIT not in given:
-        _take_commits(plan)
+        _take_commits(plan, {**answers, **plan.settings, **given}.get(GROUP_PROTOCOL, CLASSIC))
     plan.settings.update(given)
     take_measured(plan.settings, of_trace, measured.source, plan.measured, plan.findings)
     _drop_what_the_protocol_refuses(plan, given)
@@ -371,14 +371,14 @@ def _assume_restarts(plan: Plan, why: str) -> None:
     plan.assumed.append(f"restart_failed=true (a process whose consumer is {why} ends, and starts again)")
 
 
-def _take_commits(plan: Plan) -> None:
+def _take_commits(plan: Plan, protocol: str) -> None:
     """Who commits, if it is not the client: the container of a Spring listener, or the application."""
     properties = {one.property: one.value or "" for one in plan.consumer.properties}
     mode = properties.get(ACK_MODE, "").strip().upper().replace("-", "_")
     # Spring's containers switch auto-commit off unless somebody sets it
     is_springs = any(relaxed(one.name).startswith("spring") for one in plan.consumer.properties)
-    is_default = is_springs and AUTO_COMMIT not in properties and plan.settings.get(GROUP_PROTOCOL) != SHARE
-    if plan.settings.get(AUTO_COMMIT) or not (mode or is_default or AUTO_COMMIT in plan.settings):
+    is_default = is_springs and AUTO_COMMIT not in properties
+    if protocol == SHARE or plan.settings.get(AUTO_COMMIT, not (mode or is_default)):
         return
     if mode == "TIME":
         # the container commits before partitions go, too, as the client does in the background
