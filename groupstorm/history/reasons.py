@@ -129,6 +129,7 @@ class GapReasons:
         self._expired_us: int | None = None
         self._removed = ""
         self._removed_us: int | None = None
+        #: Its member id; empty once its session has ended.
         self._leader: str | None = None
         #: Whether the leader of the present generation has restarted under its group.instance.id.
         self._leader_is_back = False
@@ -199,7 +200,7 @@ class GapReasons:
         if self._state == GroupState.PREPARING_REBALANCE:
             reason, who = self._join_phase_over(now_us, event.cause)
         elif self._state == GroupState.COMPLETING_REBALANCE:
-            reason = Reason.ASSIGN
+            reason = Reason.SESSION if self._leader == "" else Reason.ASSIGN
         elif event.cause == Cause.SESSION_EXPIRED:
             reason = Reason.SESSION
         self._phase_over(now_us, reason, who)
@@ -254,6 +255,8 @@ class GapReasons:
         self._handovers.removed(now_us, event)
         if event.cause == Cause.SESSION_EXPIRED:
             self._expired_us = now_us
+            if event.member_id == self._leader:
+                self._leader = ""
 
     def _member_replaced(self, now_us: int, event: events.MemberReplaced) -> None:
         """A static member is back. If it leads a Stable group, it is told to skip the assignor."""
@@ -394,7 +397,7 @@ def _reason(
         handed_on = ending == _ENDINGS["assignment"] and phase.reason is Reason.REJOIN
         return Reason.SECOND_ROUND if handed_on else phase.reason
     if phase.state == GroupState.COMPLETING_REBALANCE:
-        return Reason.ASSIGN
+        return Reason.SESSION if phase.reason is Reason.SESSION else Reason.ASSIGN
     if phase.is_skipped and ending == _NEW:
         return Reason.STATIC_LEADER
     if phase.state == GroupState.STABLE and (phase.reason is Reason.SESSION or (is_last and had_round)):

@@ -73,6 +73,9 @@ def virtual_clocks(now_us: Callable[[], int], seed: int) -> Iterator[None]:
         (threading.Thread, "start", _start),
         (threading.Condition, "wait", _wait),
     ]
+    accumulator = sys.modules.get("aiokafka.producer.message_accumulator")
+    if accumulator is not None:  # its extension in C reads the real clock
+        replaced.append((accumulator.BatchBuilder, "append", _stamped(accumulator.BatchBuilder.append)))
     before, collects = random.getstate(), gc.isenabled()
     with ExitStack() as patches:
         for name, clock in clocks.items():
@@ -118,6 +121,16 @@ def _partition_types() -> Iterator[type]:
     structs = sys.modules.get("aiokafka.structs")
     if structs is not None:
         yield structs.TopicPartition
+
+
+def _stamped(append: Callable[..., Any]) -> Callable[..., Any]:
+    """`BatchBuilder.append` of aiokafka that gives a record without a timestamp the simulation's time."""
+
+    def stamp(builder: Any, *, timestamp: int | None, **record: Any) -> Any:
+        at_ms = time.time_ns() // 1_000_000 if timestamp is None else timestamp
+        return append(builder, timestamp=at_ms, **record)
+
+    return stamp
 
 
 def _partition_hash(partition: tuple[str, int]) -> int:

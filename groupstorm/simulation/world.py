@@ -56,6 +56,11 @@ class SimulatedBroker(EmulatedBroker):
         """The names of all groups that there are."""
         return self._control.groups
 
+    def behind(self, group: str) -> Mapping[str, int]:
+        """The records that the group has left, by partition: all, if it has committed nothing there."""
+        progress = self._control.progress(group)
+        return progress.behind(progress.topics)
+
     async def begin(self) -> None:
         """Listen."""
         self._same_loop.start()
@@ -97,6 +102,7 @@ class World:
         self.told: list[tuple[int, str]] = []
         self._instances: dict[str, Instance] = {}
         self._failure: asyncio.Future[None] = loop.create_future()
+        self._failures_that_last = 0
 
     # what there is
 
@@ -199,14 +205,14 @@ class World:
 
     async def settle(self, *, quiet_s: float = QUIET_S, timeout_s: float = PATIENCE_S) -> None:
         """Let time pass until nothing is left to be done: every group is settled, and has committed the end
-        of every partition that it reads, and no rebalance has come for ``quiet_s``. Raises
-        ConditionTimeout and InstanceFailed."""
+        of every partition that it reads, no rebalance has come for ``quiet_s``, and no failure of the
+        schedule lasts. Raises ConditionTimeout and InstanceFailed."""
         quiet_since_us, seen = self.loop.now_us, self._state()
         deadline_s = self.now_s + seconds("timeout_s", timeout_s)
         while self.now_s < deadline_s:
             await self.run_for(_LOOK_S)
             state = self._state()
-            if state != seen or not all(done for _, _, done in state):
+            if state != seen or self._failures_that_last or not all(done for _, _, done in state):
                 quiet_since_us, seen = self.loop.now_us, state
             elif self.loop.now_us - quiet_since_us >= quiet_s * MICROSECONDS:
                 return
@@ -219,7 +225,7 @@ class World:
             group = self.broker.group(name)
             view = group.view()
             is_settled = not view.members or group.settled
-            is_done = is_settled and not (view.members and any(group.lag().values()))
+            is_done = is_settled and not (view.members and self.broker.behind(name))
             found.append((name, view.generation, is_done))
         return found
 
@@ -228,7 +234,7 @@ class World:
         for name, _, is_done in self._state():
             if not is_done:
                 group = self.broker.group(name)
-                left = {one: lag for one, lag in group.lag().items() if lag}
+                left = self.broker.behind(name)
                 parts.append(f"{name} is {group.state}" + (f", records left: {left}" if left else ""))
         return "; ".join(parts) or "rebalances went on"
 
@@ -270,7 +276,7 @@ class World:
             case Kind.BROKER_PAUSE:
                 self.tell("the brokers answer nothing")
                 self.broker.pause()
-                self._end_later(one, "the brokers answer again", self.broker.resume)
+                self._end_later(one.lasts_us / MICROSECONDS, self.broker.resume, "the brokers answer again")
             case Kind.MOVE_COORDINATOR:
                 self._move_coordinators()
             case _:
@@ -292,22 +298,27 @@ class World:
         match one.kind:
             case Kind.CRASH:
                 instance.kill()
-                self.later(lasts_s, lambda: None if instance.is_running else instance.start())
+                self._end_later(lasts_s, lambda: None if instance.is_running else instance.start())
             case Kind.RESTART:
                 task = self.loop.create_task(instance.restart(), context=contextvars.Context())
                 task.add_done_callback(lambda done: done.cancelled() or done.exception())
             case Kind.PAUSE:
                 instance.pause()
-                self.later(lasts_s, if_same(instance.resume))
+                self._end_later(lasts_s, if_same(instance.resume))
             case Kind.PARTITION:
                 self.partition(instance)
-                self.later(lasts_s, if_same(lambda: self.heal(instance)))
+                self._end_later(lasts_s, if_same(lambda: self.heal(instance)))
             case Kind.DISCONNECT:
                 self.disconnect(instance)
 
-    def _end_later(self, one: Happening, sentence: str, act: Callable[[], None]) -> None:
+    def _end_later(self, lasts_s: float, act: Callable[[], None], sentence: str = "") -> None:
+        """End a failure that lasts so long."""
+        self._failures_that_last += 1
+
         def end() -> None:
-            self.tell(sentence)
+            self._failures_that_last -= 1
+            if sentence:
+                self.tell(sentence)
             act()
 
-        self.later(one.lasts_us / MICROSECONDS, end)
+        self.later(lasts_s, end)

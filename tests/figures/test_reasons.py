@@ -389,6 +389,21 @@ def test_the_reason_of_a_gap_is_that_of_most_of_its_time() -> None:
     assert (found.longest.reason, found.longest.new_owner) == (Reason.ASSIGN, "a")
 
 
+def test_a_leader_that_is_dead_before_it_has_assigned_is_waited_for_until_its_session_ends() -> None:
+    leads = events.GroupStateChanged(G, "", "CompletingRebalance", 1, "all-joined", None, None, "a", 2)
+    found = divided(
+        (10, revoked("b", "rebalance", "p1")),
+        (12, state("PreparingRebalance", "new-member")),
+        (15, leads),
+        (35, removed("a", "session-expired")),
+        (35, state("PreparingRebalance", "session-expired")),
+        (36, state("CompletingRebalance", "all-joined")),
+        (36, state("Stable", "assigned")),
+        (36, assigned("b", "p1")),
+    )
+    assert in_seconds(found) == {Reason.REJOIN: 6, Reason.SESSION: 20}
+
+
 def test_a_group_that_changes_before_the_gap_is_not_part_of_it() -> None:
     found = divided(
         (10, state("PreparingRebalance", "new-member")),

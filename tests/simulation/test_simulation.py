@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 
 import pytest
-from aiokafka import AIOKafkaConsumer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 from groupstorm.problems import InputError
 from groupstorm.simulation import Kind, NotSimulated, ScheduleFailed, Stuck, World, simulate
@@ -26,6 +26,53 @@ def test_every_record_is_booked_during_a_rolling_restart() -> None:
     assert len({one.partition(" ")[2] for one in booked}) == RECORDS
     assert any("three starts, for the 2nd time" in line for line in run.story())
     assert any("Stable" in line for line in run.story())
+
+
+def test_records_of_a_member_that_dies_before_its_first_commit_are_left() -> None:
+    booked: list[str] = []
+
+    async def test(world: World) -> None:
+        one, _ = [
+            await world.start(billing, world.bootstrap_servers, name, booked, name=name)
+            for name in ("one", "two")
+        ]
+        await world.group("billing").stable(members=2, partitions=2)
+        world.broker.produce("orders", *map(str, range(8)))
+        one.kill()
+        await world.settle()
+        assert len({line.partition(" ")[2] for line in booked}) == 8
+
+    simulate(test, failures=(), topics={"orders": 2}, settings=SETTINGS)
+
+
+def test_nothing_is_settled_while_a_failure_of_the_schedule_lasts() -> None:
+    """The only instance is down for 60 s, and its session ends long before."""
+    booked: list[str] = []
+
+    async def test(world: World) -> None:
+        await world.start(billing, world.bootstrap_servers, "one", booked, name="one")
+        await world.run_for(8)
+        world.broker.produce("orders", *map(str, range(8)), partition=0)
+        await world.settle()
+        assert len(set(booked)) == 8
+
+    replay = "seed=0 calm crash@7000000,t0,s0,d60000000"
+    simulate(test, replay=replay, topics={"orders": 1}, settings=SETTINGS)
+
+
+def test_records_of_a_producer_have_the_time_of_the_simulation() -> None:
+    async def test(world: World) -> None:
+        await world.run_for(20)
+        producer = AIOKafkaProducer(bootstrap_servers=world.bootstrap_servers)
+        await producer.start()
+        await producer.send_and_wait("orders", b"now")
+        await producer.send_and_wait("orders", b"then", timestamp_ms=7)
+        await producer.stop()
+        now, then = world.broker.records("orders")
+        assert abs(now.timestamp / 1000 - time.time()) < 1
+        assert then.timestamp == 7
+
+    simulate(test, failures=(), topics={"orders": 1})
 
 
 @pytest.mark.slow

@@ -232,7 +232,10 @@ class Ledger:
         return report(self._history(), rules)
 
     def check(self, *, over: bool = True) -> Report:
-        """`report`. Raises LedgerFailed if there is a fault; doubles that at-least-once allows are none."""
+        """`report`. Raises LedgerFailed if there is a fault; doubles that at-least-once allows are none.
+        InputError: records were processed, and none of them is counted, so nothing could be lost."""
+        if self._processings and not self._inputs:
+            raise InputError("records were processed, and none is counted: ledger.produce or ledger.expect")
         found = self.report(over=over)
         if found.faults:
             raise LedgerFailed(found)

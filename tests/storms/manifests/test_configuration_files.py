@@ -75,6 +75,9 @@ def test_springs_yaml() -> None:
     [
         ("{}", "enable-auto-commit: false", {"enable.auto.commit": False, "commits": "batch"},
          "commits=batch (enable.auto.commit=false: by hand after each batch, with a round trip)"),
+        ("{}", "group-id: g", {"commits": "batch"},
+         "commits=batch (Spring's default: by hand after each batch, with a round trip)"),
+        ("{}", "enable-auto-commit: true", {"enable.auto.commit": True}, None),
         ("{ack-mode: record}", "group-id: g", {"commits": "record"},
          "commits=record (ack-mode RECORD: by hand after each record, with a round trip)"),
         ("{ackMode: BATCH}", "group-id: g", {"commits": "batch"},
@@ -104,6 +107,13 @@ def test_where_owners_begin(written: str, setting: str | None) -> None:
     assert plan.settings.get("auto.offset.reset") == setting
     [said] = [one for one in plan.read if one.startswith("auto.offset.reset=")]
     assert ("not understood" in said) == (setting is None)
+
+
+def test_a_share_group_commits_no_positions() -> None:
+    springs = workload(
+        container=env(SPRING_KAFKA_CONSUMER_GROUP_ID="g", SPRING_KAFKA_LISTENER_ACK_MODE="RECORD")
+    )
+    assert "commits" not in plan_of(springs, **{"group.protocol": "share"}).settings
 
 
 def test_commits_that_are_given() -> None:

@@ -74,6 +74,31 @@ def test_what_a_deployment_says() -> None:
     assert any("readinessProbe" in sentence for sentence in plan.assumed)
 
 
+@pytest.mark.parametrize(
+    ("hook", "grace_s", "stop_ms", "killed_ms"),
+    [
+        ({"exec": {"command": ["sh", "-c", "sleep 5s; curl localhost/stop; sleep 2.5"]}}, 30, 8_500, 30_000),
+        ({"exec": {"command": ["sleep", "1m"]}}, 90, 60_500, 90_000),
+        ({"sleep": {"seconds": 15}}, 12, {"uniform": [12_000, 13_000]}, 14_000),
+        ({"sleep": {"seconds": 11}}, 12, {"uniform": [11_000, 12_000]}, 13_000),
+    ],
+)
+def test_a_hook_lasts_no_longer_than_the_grace_and_leaves_two_seconds(
+    hook: dict[str, Any], grace_s: int, stop_ms: object, killed_ms: int
+) -> None:
+    """The kubelet's minimumGracePeriodInSeconds."""
+    pod = {"terminationGracePeriodSeconds": grace_s}
+    plan = plan_of(workload(container={"lifecycle": {"preStop": hook}}, pod=pod))
+    assert (plan.settings["stop_grace_ms"], plan.settings["termination_grace_ms"]) == (stop_ms, killed_ms)
+
+
+def test_the_hook_of_a_sidecar_does_not_hold_the_consumer_up() -> None:
+    sidecar = {"name": "proxy", "lifecycle": {"preStop": {"sleep": {"seconds": 20}}}}
+    found = workload(container=env(KAFKA_SESSION_TIMEOUT_MS="30000"))
+    found["spec"]["template"]["spec"]["containers"].insert(0, sidecar)
+    assert plan_of(found).settings["stop_grace_ms"] == 500
+
+
 def test_a_probe_waits_for_its_initial_delay_if_that_is_longer_than_the_start() -> None:
     probe = {"readinessProbe": {"httpGet": {"port": 80}, "initialDelaySeconds": 40, "periodSeconds": 10}}
     assert plan_of(workload(container=probe)).settings["ready_ms"] == {"uniform": [30_000, 40_000]}

@@ -287,3 +287,15 @@ def test_a_value_is_no_record(value: object) -> None:
     expected = r"^record: .*: expected the number of a record, or a record of a consumer"
     with groupstorm.broker({"orders": 1}) as broker, pytest.raises(InputError, match=expected):
         Ledger(broker, "billing").processed(value)
+
+
+def test_a_check_of_records_that_nobody_counts_is_no_check() -> None:
+    async def test(world: World) -> None:
+        async with Ledger(world.broker, "billing") as ledger:
+            world.broker.produce("orders", "one")
+            (record,) = world.broker.records("orders")
+            ledger.processed(record)
+            with pytest.raises(InputError, match=r"none is counted: ledger\.produce or ledger\.expect"):
+                ledger.check()
+
+    simulate(test, topics={"orders": 1}, failures=())

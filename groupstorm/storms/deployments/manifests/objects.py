@@ -200,9 +200,10 @@ _UNUSED = {
 
 _QUARTER = PodCount(25, is_percentage=True)
 _FILE = re.compile(r"(?:/tmp|/var)/[\w./-]+")
-_SLEEP = re.compile(r"\bsleep\s+(\d{1,5})\b")
+_SLEEP = re.compile(r"\bsleep\s+(\d{1,5}(?:\.\d+)?)([smh]?)(?![\w.])")
+_UNITS_S = {"": 1, "s": 1, "m": 60, "h": 3600}
 #: A command that does nothing else.
-_SLEEPS = re.compile(r"(?:(?:/bin/)?(?:ba)?sh -\w*c )?(?:/bin/)?sleep\s+\d{1,5}\s*;?")
+_SLEEPS = re.compile(r"(?:(?:/bin/)?(?:ba)?sh -\w*c )?(?:/bin/)?sleep\s+\d{1,5}(?:\.\d+)?[smh]?\s*;?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,6 +242,11 @@ class Workload:
     labels: dict[str, str]
     unused: tuple[str, ...]
 
+    @property
+    def killed_after_s(self) -> int:
+        """The kubelet ends a hook with the grace, and leaves 2 s at least between SIGTERM and SIGKILL."""
+        return max(self.grace_s, min(self.pre_stop_s, self.grace_s) + 2 if self.pre_stop_s else 0)
+
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
 
@@ -278,7 +284,7 @@ def read_workload(found: KubernetesObject, consuming: Collection[int]) -> Worklo
         min_ready_s=spec.seconds("minReadySeconds", 0),
         progress_deadline_s=max(1, spec.seconds("progressDeadlineSeconds", 600)),
         grace_s=pod.seconds("terminationGracePeriodSeconds", 30),
-        pre_stop_s=max(map(_pre_stop_s, containers)),
+        pre_stop_s=max(map(_pre_stop_s, consumers)),
         probe=next((probe for one in consumers if (probe := _probe(one)) is not None), None),
         keeps_disk=stateful and any(spec.objects("volumeClaimTemplates")),
         labels={name: labels.scalar(name) or "" for name in labels.names()},
@@ -313,7 +319,7 @@ def _pre_stop_s(container: Fields) -> int:
     if "sleep" in hook:
         return hook.at("sleep").seconds("seconds", 0)
     command = " ".join(hook.at("exec").texts("command"))
-    return sum(int(seconds) for seconds in _SLEEP.findall(command))
+    return round(sum(float(number) * _UNITS_S[unit] for number, unit in _SLEEP.findall(command)))
 
 
 def _probe(container: Fields) -> Probe | None:

@@ -32,6 +32,7 @@ from groupstorm.storms.deployments.manifests.property_names import (
     OF_SHARES,
     SETTINGS_OF_CLIENTS,
     SETTINGS_OF_STREAMS,
+    relaxed,
 )
 from groupstorm.storms.deployments.manifests.streams_applications import (
     STATIC_STREAMS,
@@ -170,7 +171,7 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measure
     if of_streams:
         take_application(plan.settings, given, consumer, plan.assumed, plan.findings)
     elif COMMITS not in given and AUTO_COMMIT not in given:
-        _take_commits(plan)
+        _take_commits(plan, {**answers, **plan.settings, **given}.get(GROUP_PROTOCOL, CLASSIC))
     plan.settings.update(given)
     take_measured(plan.settings, of_trace, measured.source, plan.measured, plan.findings)
     _drop_what_the_protocol_refuses(plan, given)
@@ -231,13 +232,18 @@ def _take_workload(plan: Plan, members: int, given: Mapping[str, Any]) -> None:
     settings["update_partition"] = workload.partition
     settings["min_ready_ms"] = workload.min_ready_s * 1000
     settings["progress_deadline_ms"] = workload.progress_deadline_s * 1000
-    settings["termination_grace_ms"] = workload.grace_s * 1000
+    settings["termination_grace_ms"] = workload.killed_after_s * 1000
+    hook_s = min(workload.pre_stop_s, workload.grace_s)
     if workload.pre_stop_s or "stop_grace_ms" not in given:
-        settings["stop_grace_ms"] = workload.pre_stop_s * 1000 + STOP_GRACE_MS
+        settings["stop_grace_ms"] = hook_s * 1000 + STOP_GRACE_MS
     if workload.pre_stop_s:
+        cut = ""
+        if workload.killed_after_s > workload.grace_s:  # a number would vary by more than these 2 s
+            settings["stop_grace_ms"] = {"uniform": [hook_s * 1000, hook_s * 1000 + 2 * STOP_GRACE_MS]}
+            cut = f", at most the grace: {hook_s} s, 2 s before SIGKILL"
         plan.read.append(
-            f"stop_grace_ms={settings['stop_grace_ms']} (lifecycle.preStop sleeps for "
-            f"{workload.pre_stop_s} s, then {STOP_GRACE_MS} ms until the consumer closes)"
+            f"stop_grace_ms={written(settings['stop_grace_ms'])} (lifecycle.preStop sleeps for "
+            f"{workload.pre_stop_s} s{cut}, then {STOP_GRACE_MS} ms until the consumer closes)"
         )
     _take_probe(plan, given)
 
@@ -365,11 +371,14 @@ def _assume_restarts(plan: Plan, why: str) -> None:
     plan.assumed.append(f"restart_failed=true (a process whose consumer is {why} ends, and starts again)")
 
 
-def _take_commits(plan: Plan) -> None:
+def _take_commits(plan: Plan, protocol: str) -> None:
     """Who commits, if it is not the client: the container of a Spring listener, or the application."""
     properties = {one.property: one.value or "" for one in plan.consumer.properties}
     mode = properties.get(ACK_MODE, "").strip().upper().replace("-", "_")
-    if plan.settings.get(AUTO_COMMIT) or (not mode and AUTO_COMMIT not in plan.settings):
+    # Spring's containers switch auto-commit off unless somebody sets it
+    is_springs = any(relaxed(one.name).startswith("spring") for one in plan.consumer.properties)
+    is_default = is_springs and AUTO_COMMIT not in properties
+    if protocol == SHARE or plan.settings.get(AUTO_COMMIT, not (mode or is_default)):
         return
     if mode == "TIME":
         # the container commits before partitions go, too, as the client does in the background
@@ -379,7 +388,7 @@ def _take_commits(plan: Plan) -> None:
         plan.assumed.append(f"auto.commit.interval.ms={interval_ms} (ack-mode TIME commits so often)")
         return
     plan.settings[COMMITS] = commits = RECORD if mode == "RECORD" else BATCH
-    why = f"ack-mode {mode}" if mode else "enable.auto.commit=false"
+    why = f"ack-mode {mode}" if mode else "Spring's default" if is_default else "enable.auto.commit=false"
     if mode.startswith("MANUAL"):
         why += ", if the listener acknowledges all that it has processed"
     plan.assumed.append(f"{COMMITS}={commits} ({why}: by hand after each {commits}, with a round trip)")
