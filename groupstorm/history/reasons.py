@@ -273,6 +273,8 @@ class GapReasons:
 
     def _lost(self, _now_us: int, event: member_events.PartitionsLost) -> None:
         self._ending = f"was out of the group ({event.cause})"
+        if event.cause == "close":  # while a round was under way
+            self._ending = _ENDINGS["close"]
 
     def _crashed(self, _now_us: int, _event: member_events.MemberCrashed) -> None:
         self._ending = "crashed"

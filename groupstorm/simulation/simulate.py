@@ -51,8 +51,8 @@ class Run:
 
     schedule: Schedule
     end_us: int
-    trace: Sequence[Mapping[str, Any]]
-    told: Sequence[tuple[int, str]]
+    trace: Sequence[Mapping[str, Any]] = field(repr=False)
+    told: Sequence[tuple[int, str]] = field(repr=False)
     problem: BaseException | None = field(compare=False)
 
     def story(self) -> list[str]:

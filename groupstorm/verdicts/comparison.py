@@ -254,12 +254,12 @@ def _skipped_sentences(variants: Runs) -> list[str]:
 
 def _balance_sentence(variants: Runs) -> str:
     """After how long, and how many probing rebalances, nothing was left to be moved."""
-    parts, more = [], ""
+    parts, unneeded, more = [], [], ""
     for name, runs in variants.items():
         probes = spread_of(figures.probing_rebalances for figures in runs)
         probing = counted(round(probes.median) if probes else 0, "probing rebalance")
         if not any(figures.generations for figures in runs):
-            parts.append(f"under {name} none was needed")
+            unneeded.append(name)
             continue
         never = sum(figures.converged_after_seconds is None for figures in runs)
         more = " A longer settle_timeout_ms tells whether one comes later." if never else more
@@ -269,7 +269,8 @@ def _balance_sentence(variants: Runs) -> str:
             continue
         but = f", but not in {never} of {len(runs)} seeds" if never else ""
         parts.append(f"under {name} {seconds(after.median)} after the first change ({probing}{but})")
-    return f"A stable assignment came {', '.join(parts)}.{more}"
+    sentences = [f"A stable assignment came {', '.join(parts)}.{more}"] if parts else []
+    return " ".join([*sentences, *([f"None was needed under {listed(unneeded)}."] if unneeded else [])])
 
 
 def _traffic_sentences(variants: Runs) -> list[str]:

@@ -470,6 +470,13 @@ def test_a_gap_may_begin_with_the_first_row() -> None:
     assert in_seconds(found) == {Reason.RESTART: 3}
 
 
+def test_a_member_that_closes_during_a_round_has_closed() -> None:
+    lost = member_events.PartitionsLost(G, "a", "a", 1, ("p0",), (0,), (0,), 0, "close")
+    found = divided((10, lost), (35, assigned("b", "p0")))
+    assert found.longest is not None
+    assert "25.0 s from 10.0 s on: a closed; " in gap_sentence(found.longest)
+
+
 def test_a_group_whose_members_have_gone_before_they_had_a_partition_does_not_start() -> None:
     """Its consumers fail with the first assignment (auto.offset.reset=none)."""
     found = of_rows(

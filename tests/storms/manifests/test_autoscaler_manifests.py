@@ -208,6 +208,28 @@ def test_a_disruption_budget_of_the_pods(spec: dict[str, Any], budget: int | str
     assert plan_of(workload(), found).settings["disruption_budget"] == budget
 
 
+@pytest.mark.parametrize(
+    ("selector", "is_used"),
+    [
+        ({"matchExpressions": [{"key": "app", "operator": "In", "values": ["orders", "mails"]}]}, True),
+        ({"matchExpressions": [{"key": "app", "operator": "NotIn", "values": ["orders"]}]}, False),
+        ({"matchLabels": {"app": "orders"}, "matchExpressions": [{"key": "x", "operator": "Exists"}]}, False),
+        ({"matchExpressions": [{"key": "x", "operator": "DoesNotExist"}]}, True),
+        ({}, True),  # all pods of the namespace
+        (None, False),
+    ],
+)
+def test_the_selector_of_a_disruption_budget(selector: dict[str, Any] | None, is_used: bool) -> None:
+    spec = {"maxUnavailable": 2} | ({} if selector is None else {"selector": selector})
+    found = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "b"},
+        "spec": spec,
+    }
+    assert (consumer_of(workload(), found).budget is not None) is is_used
+
+
 def test_budgets_and_autoscalers_of_others_are_not_used() -> None:
     other = scaled_object()
     other["spec"]["scaleTargetRef"]["name"] = "another"

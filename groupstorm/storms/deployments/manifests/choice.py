@@ -14,6 +14,7 @@ from groupstorm.storms.deployments.manifests.configuration_files import ConfigMa
 from groupstorm.storms.deployments.manifests.kafka_environment import Application, Found, kafka_properties
 from groupstorm.storms.deployments.manifests.objects import (
     WORKLOADS,
+    Fields,
     KubernetesObject,
     Workload,
     read_workload,
@@ -199,10 +200,28 @@ def _targets(one: KubernetesObject, workload: Workload) -> bool:
 
 
 def _selects(budget: KubernetesObject, workload: Workload) -> bool:
-    """Whether the budget's labels, all of them, are the workload's pods'."""
-    labels = budget.fields.at("spec", "selector", "matchLabels")
-    wanted = {name: labels.scalar(name) for name in labels.names()}
-    return bool(wanted) and all(workload.labels.get(name) == value for name, value in wanted.items())
+    """Whether the budget's selector matches the workload's pods; an empty one matches all (policy/v1)."""
+    spec = budget.fields.at("spec")
+    labels, expressions = spec.at("selector", "matchLabels"), spec.at("selector").objects("matchExpressions")
+    return (
+        "selector" in spec
+        and all(workload.labels.get(name) == labels.scalar(name) for name in labels.names())
+        and all(_matches(one, workload.labels) for one in expressions)
+    )
+
+
+def _matches(expression: Fields, labels: Mapping[str, str]) -> bool:
+    """Whether pods with these labels meet a requirement of a selector."""
+    value, values = labels.get(expression.scalar("key") or ""), expression.texts("values")
+    match expression.scalar("operator"):
+        case "In":
+            return value in values
+        case "NotIn":
+            return value not in values
+        case "Exists":
+            return value is not None
+        case operator:
+            return operator == "DoesNotExist" and value is None
 
 
 def consumers_per_pod(consumer: Consumer, given: Mapping[str, Any]) -> tuple[int, Found | None]:
