@@ -353,6 +353,8 @@ def _of_clients(own: Mapping[str, Any], plan: Plan, settings: Settings, needs_id
     is_streams_group = own.get(GROUP_PROTOCOL, settings.choice(GROUP_PROTOCOL)) == STREAMS_PROTOCOL
     for name in (STRATEGY, GROUP_PROTOCOL, "session.timeout.ms", STANDBYS, LEAVE):
         if name in own and not (name == STANDBYS and is_streams_group):
+            if is_spring and name != STRATEGY and name in found and found[name].name.isupper():
+                yield f"# in place of {found[name].where}, which goes before it"
             yield line(name, own[name])
     gone = [INSTANCE] if own.get(INSTANCE) == "none" else UNSUPPORTED.get(own.get(GROUP_PROTOCOL, ""), {})
     yield from (f"# remove {name}{where[name]}" for name in gone if name in found)

@@ -56,6 +56,7 @@ def test_an_eager_spring_application() -> None:
         "          env: [{name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]",
         "# ${POD_NAME}: the pod's name, from its environment",
         f"{SPRING}group.instance.id=${{POD_NAME}}",
+        "# in place of env SPRING_KAFKA_CONSUMER_PROPERTIES_SESSION_TIMEOUT_MS, which goes before it",
         f"{SPRING}session.timeout.ms=20000",
     ], "a session of 6 s would end before a pod is back"
     assert found["kip-848"] == [
