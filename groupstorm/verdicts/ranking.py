@@ -230,7 +230,8 @@ def consumers_ended(figures: Figures) -> str | None:
     # a response to a process that has closed meanwhile is an error, too, but ends none
     failed = figures.consumers_failed
     counts = {error: (figures.errors or {}).get(error) for error in FATAL} if failed is None else failed
-    errors = [*(error for error in FATAL if counts.get(error)), *(counts.keys() - FATAL.keys())]
+    others = counts.keys() - FATAL.keys() - {REFUSED}  # which has a sentence of its own
+    errors = [*(error for error in FATAL if counts.get(error)), *sorted(others)]
     dead = [f"{error} ({FATAL[error]})" if error in FATAL else error for error in errors]
     return f"consumers ended with {listed(dead)}" if dead else None
 

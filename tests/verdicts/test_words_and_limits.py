@@ -311,7 +311,11 @@ def test_a_variant_whose_consumers_died_or_whose_group_never_rests_is_not_ranked
             "late": [figures(invariants={"group_settles": "settled late: 13 minutes"})],
             "wrong": [figures(invariants={"one_owner": "t-0 has two"})],
             "refused": [
-                figures(errors={"GROUP_ID_NOT_FOUND": 1}, requests={"ConsumerGroupHeartbeat": 3}),
+                figures(
+                    errors={"GROUP_ID_NOT_FOUND": 1},
+                    requests={"ConsumerGroupHeartbeat": 3},
+                    consumers_failed={"GROUP_ID_NOT_FOUND": 1},
+                ),
             ],
             "streams": [
                 figures(errors={"GROUP_ID_NOT_FOUND": 1}, requests={"StreamsGroupHeartbeat": 1}),
