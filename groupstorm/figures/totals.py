@@ -96,7 +96,7 @@ class Totals:
         return replace(figures, answer=sentence)
 
     def _at_end(self) -> str:
-        """What is not over when the trace ends."""
+        """Return what is not over when the trace ends."""
         unowned = 0 if self.unknown_owners else self.unowned_at_end
         parts = [f"{counted(unowned, 'partition')} had no owner"] if unowned else []
         parts += ["a rebalance was under way"] if self.sums.settling.is_in_round else []

@@ -106,7 +106,7 @@ class Frontier:
         return lag if lag > 0 else 0
 
     def _look_closely(self, now_us: int, ages_from_us: int | None) -> int:
-        """The same if its lag is not a line that ends at zero."""
+        """Do as `look_back`, where the lag is not a line that ends at zero."""
         logs, furthest = self.logs, self.furthest
         if ages_from_us is not None:
             lines = [(owner.base(), owner.rate) for owner in self.owners]

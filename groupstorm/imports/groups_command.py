@@ -252,8 +252,8 @@ class Snapshot:
             member["partitions"] = []
 
     def remark(self, what: str) -> None:
-        """What the command says of the group: that it is rebalancing, and does not print what its members
-        have, or that it has no active members."""
+        """The command says that the group is rebalancing, and does not print what its members have, or that
+        it has no active members."""
         if what == "is rebalancing":
             self.state = self.state or "PreparingRebalance"
         else:

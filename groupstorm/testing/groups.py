@@ -59,7 +59,7 @@ class Progress(NamedTuple):
         return {one: left[one] for one in sorted(left, key=TopicPartition.parse) if left[one] > 0}
 
     def missing(self, topics: Iterable[str]) -> list[str]:
-        """Those of these topics that do not exist."""
+        """Return those of these topics that do not exist."""
         there = topics_of(self.ends)
         return [one for one in topics if one not in there]
 

@@ -218,7 +218,7 @@ def test_a_group_that_nobody_reads_for_is_not_told_to_have_more_members(tmp_path
 
 
 def test_a_share_group_whose_last_consumers_died_late_has_nobody(tmp_path: Path) -> None:
-    """What a share group did counts over the last half of its time."""
+    """The work of a share group counts over the last half of its time."""
     (tmp_path / "dead.yaml").write_text(
         "{name: dead, settings: {group.protocol: share, members: 3, partitions: 4, record_rate: 1, "
         "process_ms: 50, start_ms: 5s, least_duration_ms: 4m}, "

@@ -86,7 +86,7 @@ def test_the_groups_of_a_request(
 
 
 def test_the_apis_whose_requests_name_groups_are_known() -> None:
-    """Those whose request has a field for them; the keys of FindCoordinator are groups, too."""
+    """All whose requests have a field for them; the keys of FindCoordinator are groups, too."""
     names = {"group_id", "group_ids", "groups", "groups_names"}
     found = {
         api.name

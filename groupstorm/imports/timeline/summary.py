@@ -1,4 +1,4 @@
-"""What an import has found of one group: its part in `import.json`."""
+"""The findings of an import on one group: its part in `import.json`."""
 
 from __future__ import annotations
 
