@@ -270,7 +270,9 @@ def _balance_sentence(variants: Runs) -> str:
         but = f", but not in {never} of {len(runs)} seeds" if never else ""
         parts.append(f"under {name} {seconds(after.median)} after the first change ({probing}{but})")
     sentences = [f"A stable assignment came {', '.join(parts)}.{more}"] if parts else []
-    return " ".join([*sentences, *([f"None was needed under {listed(unneeded)}."] if unneeded else [])])
+    return " ".join(
+        [*sentences, *([f"No new assignment was needed under {listed(unneeded)}."] if unneeded else [])]
+    )
 
 
 def _traffic_sentences(variants: Runs) -> list[str]:

@@ -316,14 +316,14 @@ def test_of_tasks_the_comparison_speaks_of_downtime_and_balance() -> None:
     assert lines[2] == (
         "A stable assignment came under a 40.0 s after the first change (1 probing rebalance, but not in 1 "
         "of 3 seeds), under b not before the end (3 probing rebalances). A longer settle_timeout_ms tells "
-        "whether one comes later. None was needed under static."
+        "whether one comes later. No new assignment was needed under static."
     )
 
 
 def test_of_a_group_without_tasks_beside_an_application_no_probing_is_counted() -> None:
     lines = said(a=unowned(1), b=streams(3))
     (balance,) = (line for line in lines if line.startswith("A stable assignment came under b not before"))
-    assert balance.endswith("tells whether one comes later. None was needed under a.")
+    assert balance.endswith("tells whether one comes later. No new assignment was needed under a.")
 
 
 def test_traffic_without_a_price_has_no_sentence() -> None:
