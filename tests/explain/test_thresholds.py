@@ -84,6 +84,20 @@ def test_a_pod_of_another_name_replaces_one_within_a_minute(
     assert told(tmp_path, went, came, *rounds) == found
 
 
+def test_each_pod_of_a_rollout_is_counted_whatever_arrival_is_nearest(tmp_path: Path) -> None:
+    """With max_surge 2: x is nearest to nobody, and comes more than a minute before c leaves. Each departure
+    takes the first arrival that is left: a has x, b has y, c has z."""
+    went = [(110, "a"), (140, "b"), (165, "c")]
+    came = [(100, "x"), (107, "y"), (150, "z")]
+    rows = [
+        *([removed(s, name, f"{name}-1", "left")] for s, name in went),
+        *([added(s, name, f"{name}-1")] for s, name in came),
+        *(round_of(s, 2 + n, "left", f"{name}-1") for n, (s, name) in enumerate(sorted((*went, *came)))),
+    ]
+    (finding,) = explained(trace_of(tmp_path, group_of_seven(*rows))).findings
+    assert finding.match.sentence.startswith("3 members stopped and came back or were replaced")
+
+
 @pytest.mark.parametrize(("before_s", "is_wave"), [(61, True), (60, False), (-5, False), (-6, True)])
 def test_members_that_leave_because_they_failed_are_no_deployment(
     tmp_path: Path, before_s: int, is_wave: bool
@@ -229,6 +243,19 @@ def test_two_members_that_work_on_a_partition_for_a_second_are_named(
     ]
     trace = [RECORDS, *(started | {"member": name} for name in "ab"), *FORMED, *rows, END_OF_FORMED]
     assert ("zombie" in names(explained(trace_of(tmp_path, trace)))) == is_found
+
+
+def test_a_zombie_of_a_consumer_group_is_named(tmp_path: Path) -> None:
+    """The answer to its next heartbeat is all that the member of a KIP-848 group sees."""
+    started = {"s": 0, "source": "member", "event": "member_started", "topics": ["t"]}
+    rows = [
+        holds("a", 10, "partitions_assigned"),
+        holds("b", 20, "partitions_assigned"),
+        holds("a", 21, "partitions_lost", cause="UNKNOWN_MEMBER_ID"),
+    ]
+    trace = [RECORDS, *(started | {"member": name} for name in "ab"), *FORMED, *rows, END_OF_FORMED]
+    found = explained(trace_of(tmp_path, trace))
+    assert [one.match.members for one in found.findings if one.pattern.name == "zombie"] == [("a",)]
 
 
 def test_no_log_says_when_a_zombie_stood_still(tmp_path: Path) -> None:

@@ -162,6 +162,7 @@ def zombies(history: History) -> Match | None:
     refused = history.of_kind("commit-refused")
     counts = history.of_kind("commit-refused-counted")
     late = history.of_kind("commit-refused", "out-of-group", "poll-timeout-lost", "fenced")
+    late += [one for one in history.of_kind("lost") if one.row.get("cause") in ZOMBIE_ERRORS]
     both_s = (history.figures.dual_owner_seconds if history.figures is not None else None) or 0
     if history.is_imported and not late:
         both_s = 0  # the first of two owners may as well have died: no line shows that it lives

@@ -151,8 +151,8 @@ def find_stop(history: History) -> list[Change]:
 
 
 def find_restarts(history: History) -> list[Restart]:
-    """Pair every departure with the arrival that replaces it: of the same name, else of the nearest new
-    name. Nobody else is replaced by a name that was in the group before, or that came when the group
+    """Pair every departure with the arrival that replaces it: of the same name, else the first of a
+    new name around it. Nobody else is replaced by a name that was in the group before, or that came when the group
     formed; and nobody is who stopped with the group."""
     came = history.came()
     stop = {one.row["seq"] for one in find_stop(history)}
@@ -223,11 +223,11 @@ def _same_name(went: Change, came: Sequence[Change], numbers: Sequence[int], tak
 
 
 def _other_name(went: Change, came: Sequence[Change], first: int, taken: set[int]) -> int | None:
-    """The nearest arrival of another name around a departure."""
+    """The first free arrival of another name around a departure: so most of them find one."""
     until_us = went.time_us + REPLACEMENT_US
     near = takewhile(lambda number: came[number].time_us <= until_us, range(first, len(came)))
     free = (number for number in near if number not in taken and came[number].member != went.member)
-    return min(free, key=lambda number: abs(came[number].time_us - went.time_us), default=None)
+    return next(free, None)
 
 
 def away_most(restarts: Sequence[Restart]) -> int:
