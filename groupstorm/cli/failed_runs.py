@@ -190,7 +190,7 @@ def _enough(scenario: ResolvedScenario, load: MemberLoad) -> Iterable[str]:
     record_ms = load.record_ms()
     if record_ms is not None and record_ms < 1000 * load.work_s:
         yield (
-            f"  or with at most {at_most(record_ms)} ms of work on a record, in the mean "
+            f"  or with at most {at_most(record_ms)} ms of {load.work_name}, in the mean "
             f"(now {at_most(1000 * load.work_s)} ms)"
         )
     if load.is_uneven and load.is_enough_for_the_quickest():

@@ -219,6 +219,7 @@ def test_a_slow_machine_is_told_from_a_group_that_is_too_small() -> None:
     ]
     [sentence] = contradictions({"x": settings(**slow, partitions=100, record_rate=94)})
     assert sentence.startswith("9,400 records a second arrive, and 10 members process at most 9,333: ")
+    assert "less than 1.06 ms of work on a record by the slowest member would keep up" in sentence  # 1/940 s
     assert contradictions({"x": settings(**slow, partitions=50, record_rate=60)}) == []
     [sentence] = contradictions({"x": settings(**slow, partitions=10, record_rate=400)})
     assert sentence.startswith("the slowest member processes at most 333 records a second, and 400 may")

@@ -210,7 +210,7 @@ def _overload(load: MemberLoad) -> Iterator[Contradiction]:
 def _keeps_up(load: MemberLoad, ends_it: Sequence[str]) -> str:
     """The end of a sentence: with what the group would keep up, beside less work on a record."""
     record_ms = load.record_ms()
-    less = () if record_ms is None else (f"less than {at_most(record_ms)} ms of work on a record",)
+    less = () if record_ms is None else (f"less than {at_most(record_ms)} ms of {load.work_name}",)
     return f"; {' or '.join([*ends_it, *less])} would keep up" if ends_it or less else ""
 
 
