@@ -151,9 +151,9 @@ def find_stop(history: History) -> list[Change]:
 
 
 def find_restarts(history: History) -> list[Restart]:
-    """Pair every departure with the arrival that replaces it: of the same name, else the first of a
-    new name around it. Nobody else is replaced by a name that was in the group before, or that came when the group
-    formed; and nobody is who stopped with the group."""
+    """Pair every departure with the arrival that replaces it: of the same name, else the first of a new
+    name around it. Nobody else is replaced by a name that was in the group before, or that came when the
+    group formed; and nobody is who stopped with the group."""
     came = history.came()
     stop = {one.row["seq"] for one in find_stop(history)}
     taken: set[int] = set()

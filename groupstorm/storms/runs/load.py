@@ -156,8 +156,8 @@ class MemberLoad:
         return f"work on a record{f' by the slowest {self.name}' if self.is_uneven else ''}"
 
     def record_ms(self) -> float | None:
-        """The slowest member's work on a record, in milliseconds, with which the members keep up; None if any,
-        or none, will do."""
+        """The slowest member's work on a record, in milliseconds, with which the members keep up; None if
+        any, or none, will do."""
         most = self.of_unluckiest(self.members)
         left_s = 1 / most - self.commit_s if most else 0
         return 1000 * self.concurrency * left_s if left_s > 0 else None
