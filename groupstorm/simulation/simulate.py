@@ -89,7 +89,7 @@ def run_once(test: Test, schedule: Schedule, options: Options) -> Run:
             world = loop.run_until_complete(_begun(loop, schedule, options))
             try:
                 problem = loop.run_until_complete(_problem(test, world))
-            except Stuck as found:
+            except (Stuck, SystemExit) as found:
                 problem = found
             counts = len(schedule.happenings), world.failures_at_work
             return Run(schedule, loop.now_us, world.broker.trace, tuple(world.told), problem, *counts)
@@ -113,7 +113,9 @@ async def _problem(test: Test, world: World) -> BaseException | None:
     try:
         await test(world)
         world.raise_failure()
-    except (Exception, asyncio.CancelledError) as found:  # noqa: BLE001  # an error of a test is its result
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as found:  # noqa: BLE001  # an error of a test is its result, that of pytest.fail, too
         return found
     return None
 
@@ -151,6 +153,8 @@ WITHIN_S = 120.0
 LIMIT_S = 7200.0
 #: The largest seed, and the largest number of schedules.
 MOST_SEED = 10**15
+#: The exceptions by which pytest and unittest leave a test that does not fail.
+_GIVES_UP = ("Skipped", "XFailed", "SkipTest")
 #: The last lines of a story that a message has.
 _STORY_LINES = 60
 
@@ -263,7 +267,8 @@ def _checked(test: Test, schedule: Schedule, options: Options) -> Run:
     run = run_once(test, schedule, options)
     if run.problem is None:
         return run
-    if isinstance(run.problem, InputError):  # the test is wrong under every schedule
+    # the test is wrong under every schedule, or gives up
+    if isinstance(run.problem, InputError) or type(run.problem).__name__ in _GIVES_UP:
         raise run.problem
     shortest = shorten(test, run, options)
     raise ScheduleFailed(_message(run, shortest), schedule.seed, shortest.schedule) from shortest.problem
