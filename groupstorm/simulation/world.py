@@ -12,7 +12,7 @@ from groupstorm.simulation.instances import Instance, Process, Service
 from groupstorm.simulation.loop import MICROSECONDS, SimulationError, VirtualLoop
 from groupstorm.simulation.network import Network
 from groupstorm.simulation.schedule import Happening, Kind
-from groupstorm.testing.arguments import seconds, text
+from groupstorm.testing.arguments import holds, seconds, text
 from groupstorm.testing.emulated import EmulatedBroker
 from groupstorm.testing.groups import GroupUnderTest
 
@@ -191,8 +191,12 @@ class World:
         before = self.loop.before_advance
 
         def look() -> bool:
-            if not found.done() and condition():
-                found.set_result(None)
+            try:
+                if not found.done() and holds(condition()):
+                    found.set_result(None)
+                    return True
+            except Exception as problem:  # noqa: BLE001  # the test gets the error of its condition
+                found.set_exception(problem)
                 return True
             return before is not None and before()
 

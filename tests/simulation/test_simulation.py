@@ -159,6 +159,19 @@ def test_a_call_that_leaves_the_simulation_is_refused_with_its_place(
     failed.match(what)
 
 
+def test_a_condition_that_fails_or_is_a_coroutine_ends_the_test() -> None:
+    async def fails(world: World) -> None:
+        await world.until(lambda: 1 / 0)
+
+    async def coroutine(world: World) -> None:
+        await world.until(lambda: world.group("typo").caught_up("orders"))
+
+    with pytest.raises(ScheduleFailed, match="ZeroDivisionError"):
+        simulate(fails, schedules=2, failures=())
+    with pytest.raises(InputError, match="condition: expected a function that is not async"):
+        simulate(coroutine, schedules=2, failures=())
+
+
 def test_a_test_that_waits_for_nothing_ends() -> None:
     async def test(_world: World) -> None:
         await asyncio.get_running_loop().create_future()

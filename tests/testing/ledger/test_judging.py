@@ -119,8 +119,9 @@ def test_a_double_of_the_same_stint_counts_from_its_own_beginning() -> None:
 def test_a_batch_in_hand_is_finished_before_the_owner_goes_back() -> None:
     """The partition goes and comes back while the instance works on 0 to 2: it commits them, and gets the
     records behind the offset again that was committed as it got the partition."""
-    batch = [work(1, 5, 0), Assigned(exactly(3), TP, "a"), work(5, 8, 1), work(8, 9, 2), commit(9, 3)]
-    again = [work(10, 11, 0), work(11, 12, 1), work(12, 13, 2), commit(14, 3)]
+    back = Assigned(exactly(3), TP, "a")
+    batch: Entries = [work(1, 5, 0), back, work(5, 8, 1), work(8, 9, 2), commit(9, 3)]
+    again: Entries = [work(10, 11, 0), work(11, 12, 1), work(12, 13, 2), commit(14, 3)]
     allowed = [(Kind.TWICE, offset, Allowed.YES) for offset in range(3)]
     assert kinds(judged(3, Assigned(exactly(0), TP, "a"), *batch, *again)) == allowed
     once_more = judged(3, Assigned(exactly(0), TP, "a"), *batch, *again, work(20, 21, 1))
