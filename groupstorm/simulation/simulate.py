@@ -146,8 +146,7 @@ def _end(coroutine: Any) -> None:
         return
 
 
-#: Failures are injected within so many virtual seconds from the start at most if no group commits an offset,
-#: unless the test says otherwise.
+#: Failures are injected within so many virtual seconds from the start at most if no group commits an offset.
 WITHIN_S = 120.0
 #: A test has gone wrong if it goes on after so many virtual seconds, unless it says otherwise.
 LIMIT_S = 7200.0
@@ -190,10 +189,10 @@ def simulate(
 
     ``failures``: the kinds of failures that the seeds inject, in the first ``within_s`` virtual seconds;
     none: only latencies and the order of equal timers differ. ``within_s``: None: as long as the groups have
-    work in a run without failures, which comes first. ``limit_s``: a test that goes on after so many
-    virtual seconds fails. ``topics``, ``settings``, ``brokers``: as of
-    `groupstorm.broker`. ``processes``: how many run at the same time; None: one per core. ``replay``: the
-    text of one schedule, as a failure prints it, instead of those of the seeds.
+    work in a run without failures, which comes first. ``limit_s``: a test that goes on after so many virtual
+    seconds fails. ``topics``, ``settings``, ``brokers``: as of `groupstorm.broker`. ``processes``: how many
+    run at the same time; None: one per core. ``replay``: the text of one schedule, as a failure prints it,
+    instead of those of the seeds.
 
     Returns the run of the last schedule. Warns if several schedules have failures, and none came while a
     group had records left. Raises ScheduleFailed for the first seed that fails, and InputError.
@@ -267,9 +266,8 @@ def _checked(test: Test, schedule: Schedule, options: Options) -> Run:
     run = run_once(test, schedule, options)
     if run.problem is None:
         return run
-    # the test is wrong under every schedule, or gives up
     if isinstance(run.problem, InputError) or type(run.problem).__name__ in _GIVES_UP:
-        raise run.problem
+        raise run.problem  # the test is wrong under every schedule, or gives up
     shortest = shorten(test, run, options)
     raise ScheduleFailed(_message(run, shortest), schedule.seed, shortest.schedule) from shortest.problem
 

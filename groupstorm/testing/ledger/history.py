@@ -245,10 +245,9 @@ class Stints:
     def _is_fresh(self, stint: Stint, one: Processing, interrupted: bool) -> bool:
         """Whether the instance may have got the partition, or started, since its last record.
 
-        If it has got the partition back and no other has had it, it finishes what it has in hand, and goes
-        back to the committed offset only when it polls again.
-        If nobody tells its assignments, an instance that comes after another one may have got the partition
-        if it begins at an offset that may have been the committed one.
+        If no other has had the partition meanwhile, it finishes what it has in hand, and goes back to the
+        committed offset when it polls again. If nobody tells its assignments, an instance that comes after
+        another one may have got the partition if it begins at an offset that may have been the committed one.
         """
         last = stint.processings[-1]
         since, got = last.begun, (stint.partition, one.by)
