@@ -404,7 +404,8 @@ def _present(view: GroupView, last_events: Sequence[str]) -> list[str]:
     if last_events:
         lines += ["its last events:", *(f"  {line}" for line in last_events)]
     elif view.state == DEAD:
-        lines.append("no client has asked for it: is it the group.id that your application uses?")
+        uses = "this group.id, a topic that exists, and the broker's security"
+        lines.append(f"no client has joined it: does your application use {uses}?")
     return lines
 
 
