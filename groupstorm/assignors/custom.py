@@ -75,7 +75,9 @@ class CustomAssignor:
         assign = cast(Assign, getattr(self.plug_in, "assign", self.plug_in))
         try:
             answer = assign(dict(topics), dict(subscriptions))  # they are the plug-in's, to take members from
-        except PROGRAMMING_ERRORS as thrown:
+        except (*PROGRAMMING_ERRORS, SystemExit) as thrown:
+            if isinstance(thrown, SystemExit) and type(thrown) is not SystemExit:
+                raise  # a stop signal's
             frame = extract_tb(thrown.__traceback__)[-1]
             what = f"{self.name}: {thrown} ({Path(frame.filename).name}, line {frame.lineno})"
             raise AssignmentRefused(type(thrown).__name__, what) from thrown

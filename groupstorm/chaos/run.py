@@ -160,11 +160,17 @@ class _Phases:
         self.rest_s = 0.0
 
     async def steps(self) -> None:
-        """Wait until all steps are done, and at least `least_duration_ms`."""
-        least_us = self._host.settings.integer("least_duration_ms") * 1000
-        while self._steps.pending or self._host.clock.now_us < least_us:
+        """Wait until all steps are done, and at least `least_duration_ms`; no longer for a rollout whose
+        instances have all ended, unasked."""
+        host = self._host
+        least_us = host.settings.integer("least_duration_ms") * 1000
+        alive_us = max((step.at_ms for step in host.scenario.steps), default=0) * 1000
+        respawn_us = host.settings.distribution("start_ms").largest_us + GRACE_S * 1_000_000
+        while self._steps.pending or host.clock.now_us < least_us:
             await self._look("steps")
-            if not self._steps.pending and self._nobody_is_left():
+            if not self._nobody_is_left():
+                alive_us = max(alive_us, host.clock.now_us)
+            elif not self._steps.pending or (host.exits and host.clock.now_us > alive_us + respawn_us):
                 return
 
     async def rest(self) -> Mapping[str, int] | None:

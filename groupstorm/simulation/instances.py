@@ -121,6 +121,8 @@ class Instance:
         self._restarts = restarts
         self._process: Process | None = None
         self._task: asyncio.Task[object] | None = None
+        #: Those of killed processes, too: Python complains about a pending task that nobody holds.
+        self._tasks: list[asyncio.Task[object]] = []
         self._stopping = False
 
     @property
@@ -149,8 +151,9 @@ class Instance:
         context.run(OWNER.set, process)
         self._world.tell(f"{self.name} starts" + (f", for the {_nth(self.starts)} time" * (self.starts > 1)))
         self._task = asyncio.get_running_loop().create_task(
-            self._service(*self._arguments), name=self.name, context=context
+            _exiting(self._service(*self._arguments)), name=self.name, context=context
         )
+        self._tasks.append(self._task)
         self._task.add_done_callback(lambda task: self._ended(process, task), context=contextvars.Context())
 
     def _ended(self, process: Process, task: asyncio.Task[object]) -> None:
@@ -218,6 +221,15 @@ class Instance:
     def __repr__(self) -> str:
         state = "paused" if self.is_paused else "running" if self.is_running else "ended"
         return f"<Instance {self.name}, {state}>"
+
+
+async def _exiting(main: Coroutine[Any, Any, object]) -> None:
+    """Let ``sys.exit`` end this process alone: asyncio would let SystemExit end the loop of all of them."""
+    try:
+        await main
+    except SystemExit as found:
+        if found.code:
+            raise RuntimeError(f"sys.exit({found.code!r})") from found
 
 
 def _one_line(problem: BaseException) -> str:

@@ -6,8 +6,9 @@ import asyncio
 import contextvars
 import multiprocessing
 import os
+import warnings
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,8 @@ from groupstorm.simulation.world import SimulatedBroker, World
 from groupstorm.storms.runs.worker_processes import end_with_parent
 from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.testing.arguments import Setting, Topics, number, seconds
+from groupstorm.trace.events.coordinator import OffsetsCommitted
+from groupstorm.trace.rows import event_name
 
 #: So many nested blocks with an await in their ``finally`` are closed.
 _CLOSED_AT_MOST = 50
@@ -47,13 +50,17 @@ class Options:
 @dataclass(frozen=True)
 class Run:
     """The result of one schedule. ``trace``: rows of the coordinator (docs/trace.md); ``told``: sentences
-    on instances, each with its microseconds; ``problem``: the exception that the test has raised."""
+    on instances, each with its microseconds; ``problem``: the exception that the test has raised.
+    ``failures``: how many the schedule has, in the result of `simulate` those of all schedules; ``at_work``:
+    how many of them came while a group had records left."""
 
     schedule: Schedule
     end_us: int
     trace: Sequence[Mapping[str, Any]] = field(repr=False)
     told: Sequence[tuple[int, str]] = field(repr=False)
     problem: BaseException | None = field(compare=False)
+    failures: int
+    at_work: int
 
     def story(self) -> list[str]:
         """Return the events in order: the instances', and the groups' in the words of `groupstorm trace`."""
@@ -82,9 +89,10 @@ def run_once(test: Test, schedule: Schedule, options: Options) -> Run:
             world = loop.run_until_complete(_begun(loop, schedule, options))
             try:
                 problem = loop.run_until_complete(_problem(test, world))
-            except Stuck as found:
+            except (Stuck, SystemExit) as found:
                 problem = found
-            return Run(schedule, loop.now_us, world.broker.trace, tuple(world.told), problem)
+            counts = len(schedule.happenings), world.failures_at_work
+            return Run(schedule, loop.now_us, world.broker.trace, tuple(world.told), problem, *counts)
         finally:
             _dispose(loop)
 
@@ -105,7 +113,9 @@ async def _problem(test: Test, world: World) -> BaseException | None:
     try:
         await test(world)
         world.raise_failure()
-    except (Exception, asyncio.CancelledError) as found:  # noqa: BLE001  # an error of a test is its result
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as found:  # noqa: BLE001  # an error of a test is its result, that of pytest.fail, too
         return found
     return None
 
@@ -136,12 +146,14 @@ def _end(coroutine: Any) -> None:
         return
 
 
-#: Failures are injected within so many virtual seconds from the start, unless the test says otherwise.
+#: Failures are injected within so many virtual seconds from the start at most if no group commits an offset.
 WITHIN_S = 120.0
 #: A test has gone wrong if it goes on after so many virtual seconds, unless it says otherwise.
 LIMIT_S = 7200.0
 #: The largest seed, and the largest number of schedules.
 MOST_SEED = 10**15
+#: The exceptions by which pytest and unittest leave a test that does not fail.
+_GIVES_UP = ("Skipped", "XFailed", "SkipTest")
 #: The last lines of a story that a message has.
 _STORY_LINES = 60
 
@@ -164,7 +176,7 @@ def simulate(
     seed: int = 0,
     schedules: int = 1,
     failures: Collection[Kind | str] = tuple(Kind),
-    within_s: float = WITHIN_S,
+    within_s: float | None = None,
     limit_s: float = LIMIT_S,
     topics: Topics | None = None,
     settings: Mapping[str, Setting] | None = None,
@@ -176,25 +188,33 @@ def simulate(
     ``seed`` on.
 
     ``failures``: the kinds of failures that the seeds inject, in the first ``within_s`` virtual seconds;
-    none: only latencies and the order of equal timers differ. ``limit_s``: a test that goes on after so many
-    virtual seconds fails. ``topics``, ``settings``, ``brokers``: as of
-    `groupstorm.broker`. ``processes``: how many run at the same time; None: one per core. ``replay``: the
-    text of one schedule, as a failure prints it, instead of those of the seeds.
+    none: only latencies and the order of equal timers differ. ``within_s``: None: as long as the groups have
+    work in a run without failures, which comes first. ``limit_s``: a test that goes on after so many virtual
+    seconds fails. ``topics``, ``settings``, ``brokers``: as of `groupstorm.broker`. ``processes``: how many
+    run at the same time; None: one per core. ``replay``: the text of one schedule, as a failure prints it,
+    instead of those of the seeds.
 
-    Returns the run of the last schedule. Raises ScheduleFailed for the first seed that fails, and InputError.
+    Returns the run of the last schedule. Warns if several schedules have failures, and none came while a
+    group had records left. Raises ScheduleFailed for the first seed that fails, and InputError.
     """
     number("seed", seed, 0, MOST_SEED)
     number("schedules", schedules, 1, MOST_SEED)
     kinds = _kinds(failures)
-    within_us = round(seconds("within_s", within_s) * MICROSECONDS)
+    given_us = None if within_s is None else round(seconds("within_s", within_s) * MICROSECONDS)
     limit_us = round(seconds("limit_s", limit_s) * MICROSECONDS)
     options = Options(topics, settings, brokers, most_us=limit_us)
     if replay is not None:
         return _checked(test, parse(replay), options)
+    within_us = _work_us(test, options) if given_us is None and kinds else given_us or 0
     seeds = range(seed, seed + schedules)
+    counts = multiprocessing.Array("q", 2)  # of the processes, too
 
     def fails(one: int) -> bool:
-        return run_once(test, drawn(one, kinds, within_us), options).problem is not None
+        run = run_once(test, drawn(one, kinds, within_us), options)
+        with counts.get_lock():
+            counts[0] += run.failures
+            counts[1] += run.at_work
+        return run.problem is not None
 
     failing = None
     if schedules > 1:
@@ -209,7 +229,28 @@ def simulate(
             " outside of the simulation, for example on the order of a set of texts (set PYTHONHASHSEED=0),"
             " on datetime.now or on what an earlier schedule has left behind"
         )
-    return run
+    if schedules == 1:
+        return run
+    if counts[0] and not counts[1]:
+        warnings.warn(
+            f"within_s: {within_us / MICROSECONDS:g}: no failure came while a group had records left, of"
+            f" {counts[0]} in {schedules} schedules: expected a shorter time, or more records",
+            stacklevel=2,
+        )
+    return replace(run, failures=counts[0], at_work=counts[1])
+
+
+def _work_us(test: Test, options: Options) -> int:
+    """The time in which failures meet work: in a run without failures, until the last commit that goes beyond
+    all before it; a consumer may commit again and again what it has committed."""
+    run = run_once(test, Schedule(0), options)
+    found_us, reached = min(run.end_us, round(WITHIN_S * MICROSECONDS)), dict[tuple[str, str], int]()
+    for row in run.trace:
+        if row["event"] == event_name(OffsetsCommitted) and "error" not in row:
+            for partition, offset in zip(row["partitions"], row["positions"], strict=True):
+                if offset > reached.get((row["group"], partition), 0):
+                    reached[row["group"], partition], found_us = offset, row["time_us"]
+    return found_us
 
 
 def _kinds(failures: Collection[Kind | str]) -> list[Kind]:
@@ -225,8 +266,8 @@ def _checked(test: Test, schedule: Schedule, options: Options) -> Run:
     run = run_once(test, schedule, options)
     if run.problem is None:
         return run
-    if isinstance(run.problem, InputError):  # the test is wrong under every schedule
-        raise run.problem
+    if isinstance(run.problem, InputError) or type(run.problem).__name__ in _GIVES_UP:
+        raise run.problem  # the test is wrong under every schedule, or gives up
     shortest = shorten(test, run, options)
     raise ScheduleFailed(_message(run, shortest), schedule.seed, shortest.schedule) from shortest.problem
 

@@ -12,7 +12,7 @@ from groupstorm.simulation.instances import Instance, Process, Service
 from groupstorm.simulation.loop import MICROSECONDS, SimulationError, VirtualLoop
 from groupstorm.simulation.network import Network
 from groupstorm.simulation.schedule import Happening, Kind
-from groupstorm.testing.arguments import seconds, text
+from groupstorm.testing.arguments import holds, seconds, text
 from groupstorm.testing.emulated import EmulatedBroker
 from groupstorm.testing.groups import GroupUnderTest
 
@@ -103,6 +103,8 @@ class World:
         self._instances: dict[str, Instance] = {}
         self._failure: asyncio.Future[None] = loop.create_future()
         self._failures_that_last = 0
+        #: The failures of the schedule so far that came while a group had records left.
+        self.failures_at_work = 0
 
     # what there is
 
@@ -189,8 +191,12 @@ class World:
         before = self.loop.before_advance
 
         def look() -> bool:
-            if not found.done() and condition():
-                found.set_result(None)
+            try:
+                if not found.done() and holds(condition()):
+                    found.set_result(None)
+                    return True
+            except Exception as problem:  # noqa: BLE001  # the test gets the error of its condition
+                found.set_exception(problem)
                 return True
             return before is not None and before()
 
@@ -274,16 +280,21 @@ class World:
         """Let something go wrong now."""
         match one.kind:
             case Kind.BROKER_PAUSE:
+                self._count()
                 self.tell("the brokers answer nothing")
                 self.broker.pause()
                 self._end_later(one.lasts_us / MICROSECONDS, self.broker.resume, "the brokers answer again")
             case Kind.MOVE_COORDINATOR:
+                self._count()
                 self._move_coordinators()
             case _:
                 running = [each for each in self._instances.values() if each.is_running]
                 if running:
                     target = running[one.target % len(running)]
                     target.process.after_steps(one.steps, lambda: self._hit(target, target.process, one))
+
+    def _count(self) -> None:
+        self.failures_at_work += any(self.broker.behind(group) for group in self.broker.groups)
 
     def _move_coordinators(self) -> None:
         for group in self.broker.groups:
@@ -294,6 +305,7 @@ class World:
         def if_same(act: Callable[[], None]) -> Callable[[], None]:
             return lambda: act() if instance.process is process else None
 
+        self._count()
         lasts_s = one.lasts_us / MICROSECONDS
         match one.kind:
             case Kind.CRASH:

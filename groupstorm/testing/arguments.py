@@ -6,7 +6,7 @@ Every check raises InputError with one line that names the argument, the value a
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Coroutine, Iterable, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 
@@ -73,6 +73,14 @@ def one_of(argument: str, value: object, known: Sequence[str]) -> str:
     if value not in known:
         raise InputError(f"{argument}: {value!r}: expected one of {', '.join(known)}")
     return str(value)
+
+
+def holds(found: object) -> bool:
+    """Whether a test's condition holds. Its coroutine, if it is async, would always be true."""
+    if isinstance(found, Coroutine):
+        found.close()
+        raise InputError("condition: expected a function that is not async")
+    return bool(found)
 
 
 def listed(names: Iterable[str]) -> str:

@@ -11,7 +11,7 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.classic.states import DEAD
 from groupstorm.coordinator.consumer.group import ConsumerGroupState
 from groupstorm.problems import InputError
-from groupstorm.testing.arguments import Setting, number, one_of, optional_number, text
+from groupstorm.testing.arguments import Setting, holds, number, one_of, optional_number, text
 from groupstorm.testing.waiting import DEFAULT_TIMEOUT_S, WaitFuture, until, wait
 from groupstorm.trace.events.group_states import GroupState
 from groupstorm.wording import counted
@@ -192,7 +192,7 @@ def own_condition(condition: Callable[[GroupView], bool], what: str) -> GroupPre
     """Raises InputError if the condition is no function."""
     if not callable(condition):
         raise InputError(f"condition: {condition!r}: expected a function of the group's view")
-    return GroupPredicate(condition, text("what", what))
+    return GroupPredicate(lambda view: holds(condition(view)), text("what", what))
 
 
 def stable_condition(members: object, partitions: object) -> GroupCondition:
@@ -404,7 +404,8 @@ def _present(view: GroupView, last_events: Sequence[str]) -> list[str]:
     if last_events:
         lines += ["its last events:", *(f"  {line}" for line in last_events)]
     elif view.state == DEAD:
-        lines.append("no client has asked for it: is it the group.id that your application uses?")
+        uses = "this group.id, a topic that exists, and the broker's security"
+        lines.append(f"no client has joined it: does your application use {uses}?")
     return lines
 
 

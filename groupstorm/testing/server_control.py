@@ -240,14 +240,18 @@ class ServerControl(FaultControl):
 
     def _done_of_share_group(self, group: str) -> dict[str, int]:
         """The ends of logs less the records that the group is not done with, as DescribeShareGroupOffsets
-        tells the lag."""
+        tells the lag; of a partition whose state nobody has written yet, where its leader begins."""
         state = self._server.broker.state
+        begun = {one.key: one.start_offset for one in self._server.broker.share_partitions(group)}
         found = {}
         for topic in state.topics:
             for number in range(len(topic.partitions)):
-                error, summary = state.share_states.summary(share_key(group, topic.topic_id, number))
+                key, name = share_key(group, topic.topic_id, number), f"{topic.name}-{number}"
+                error, summary = state.share_states.summary(key)
                 if error is Error.NONE and summary.start >= 0:
-                    found[f"{topic.name}-{number}"] = summary.start + max(0, summary.complete)
+                    found[name] = summary.start + max(0, summary.complete)
+                elif key in begun:
+                    found[name] = begun[key]
         return found
 
     def in_flight(self, group: str) -> dict[str, tuple[LockedRecords, ...]]:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 from collections.abc import Callable
+from contextlib import suppress
 
 from groupstorm.testing.arguments import seconds
 
@@ -35,7 +36,14 @@ def wait(future: WaitFuture, timeout_s: float, make_timeout: MakeTimeout) -> Non
         future.result(timeout_s)
     except TimeoutError:
         future.cancel()
-        raise make_timeout(timeout_s) from None
+        problem = make_timeout(timeout_s)
+        with suppress(RuntimeError):
+            asyncio.get_running_loop()
+            problem.add_note(
+                "this thread's event loop stood still meanwhile, with every client on it: in an async test"
+                " await the call whose name has no wait_"
+            )
+        raise problem from None
 
 
 class Conditions:

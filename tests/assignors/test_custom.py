@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +18,8 @@ from groupstorm.assignors.contract import (
 from groupstorm.assignors.custom import INVALID_ASSIGNMENT, adapt
 from groupstorm.assignors.promises import Balance, Promises
 from groupstorm.assignors.userdata import Assignment, Subscription, TopicPartition
-from groupstorm.problems import InputError
+from groupstorm.cli.app import Stopped
+from groupstorm.problems import ExitCode, InputError
 
 TOPICS = {"t": TopicMetadata(2)}
 MEMBERS = {"a": Subscription(topics=("t",)), "b": Subscription(topics=("t",))}
@@ -131,3 +133,16 @@ def test_what_it_throws_is_told_with_its_place_and_a_refusal_stays_one() -> None
 
     with pytest.raises(AssignmentRefused, match="TooMany: two are too many"):
         adapt(refuses, "the test").assign(TOPICS, MEMBERS)
+
+
+def test_an_exit_is_an_error_of_the_assignor_and_a_stop_signal_is_none() -> None:
+    def exits(topics: dict, members: dict) -> None:
+        sys.exit(2)
+
+    def is_stopped(topics: dict, members: dict) -> None:
+        raise Stopped(ExitCode.TERMINATED)
+
+    with pytest.raises(AssignmentRefused, match=r"SystemExit: exits: 2 \(test_custom\.py, line"):
+        adapt(exits, "the test").assign(TOPICS, MEMBERS)
+    with pytest.raises(Stopped):
+        adapt(is_stopped, "the test").assign(TOPICS, MEMBERS)

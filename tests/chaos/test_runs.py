@@ -136,6 +136,15 @@ def test_instances_that_fail_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(60)
+def test_a_rollout_whose_instances_all_fail_is_not_waited_for(tmp_path: Path) -> None:
+    code, verdict = chaos(tmp_path, "  - {at_ms: 4s, do: rolling-restart}\n", python_service("fails"))
+    assert code == 1
+    assert len(verdict["exits"]) >= 2
+    assert verdict["left"]
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("broker", ["jvm", *in_soak("emulator")])
 def test_a_java_service(broker: str, tmp_path: Path) -> None:
     code, verdict = chaos(tmp_path, RESTARTS, java_service("careful"), "--on", broker)

@@ -35,6 +35,15 @@ def test_a_marked_test_runs_under_its_schedules(pytester: pytest.Pytester) -> No
             await world.run_for(5)
             assert False, "no luck"
 
+        @pytest.mark.groupstorm(time="virtual", schedules=2, failures=[])
+        async def test_fails_in_words_of_pytest(world):
+            with pytest.raises(ValueError):
+                await world.run_for(6)
+
+        @pytest.mark.groupstorm(time="virtual", schedules=2, failures=[])
+        async def test_is_skipped(world):
+            pytest.skip("not today")
+
         @pytest.mark.groupstorm(time="virtual")
         def test_is_not_async(world):
             pass
@@ -48,10 +57,11 @@ def test_a_marked_test_runs_under_its_schedules(pytester: pytest.Pytester) -> No
         """
     )
     result = pytester.runpytest_subprocess(*PLUGIN, "-p", "no:cacheprovider")
-    result.assert_outcomes(passed=1, failed=3, errors=1)
+    result.assert_outcomes(passed=1, failed=4, skipped=1, errors=1)
     result.stdout.fnmatch_lines_random(
         [
             "*seed 4 fails after 5.0*no luck*",
+            "*seed 0 fails after 6.0*DID NOT RAISE ValueError*",
             "*expected an async test*",
             "*no argument control*",
             "*mark the test with*",
@@ -73,7 +83,7 @@ def test_an_option_says_how_many_schedules_there_are(pytester: pytest.Pytester) 
     )
     options = (*PLUGIN, "-p", "no:cacheprovider")
     pytester.runpytest_subprocess(*options, "--schedules=5").assert_outcomes(passed=1)
-    # the last schedule runs once more, in the test's own process
-    assert len((pytester.path / "worlds").read_text("utf-8").splitlines()) == 6
+    # a run without failures comes first, and the last schedule runs once more, in the test's own process
+    assert len((pytester.path / "worlds").read_text("utf-8").splitlines()) == 7
     result = pytester.runpytest_subprocess(*options, "--schedules=0")
     result.stdout.fnmatch_lines(["*schedules: 0: expected*"])

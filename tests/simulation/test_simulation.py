@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import socket
 import sys
@@ -158,6 +159,19 @@ def test_a_call_that_leaves_the_simulation_is_refused_with_its_place(
     failed.match(what)
 
 
+def test_a_condition_that_fails_or_is_a_coroutine_ends_the_test() -> None:
+    async def fails(world: World) -> None:
+        await world.until(lambda: 1 / 0)
+
+    async def coroutine(world: World) -> None:
+        await world.until(lambda: world.group("typo").caught_up("orders"))
+
+    with pytest.raises(ScheduleFailed, match="ZeroDivisionError"):
+        simulate(fails, schedules=2, failures=())
+    with pytest.raises(InputError, match="condition: expected a function that is not async"):
+        simulate(coroutine, schedules=2, failures=())
+
+
 def test_a_test_that_waits_for_nothing_ends() -> None:
     async def test(_world: World) -> None:
         await asyncio.get_running_loop().create_future()
@@ -189,6 +203,45 @@ def test_a_killed_instance_never_runs_again_and_its_session_ends() -> None:
         assert steps
 
     simulate(test, failures=(), topics={"orders": 1})
+
+
+def test_an_instance_that_exits_ends_alone() -> None:
+    async def exits(code: int) -> None:
+        await asyncio.sleep(1)
+        sys.exit(code)
+
+    async def test(world: World) -> None:
+        restarted = await world.start(exits, 3, name="one", restarts=True)
+        await world.start(exits, 0, name="two")
+        await world.run_for(3.5)
+        assert restarted.starts == 2
+        await world.start(exits, 4, name="three")
+        await world.run_for(5)
+
+    with pytest.raises(ScheduleFailed, match=r"three has failed: RuntimeError: sys\.exit\(4\)"):
+        simulate(test, failures=(), schedules=2)
+
+
+def test_nothing_complains_about_the_tasks_of_a_killed_instance(monkeypatch: pytest.MonkeyPatch) -> None:
+    complaints: list[object] = []
+
+    async def waits() -> None:
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            await asyncio.sleep(1)
+
+    async def test(world: World) -> None:
+        one = await world.start(waits)
+        one.kill()
+        one.start()
+        gc.collect()
+
+    gc.collect()  # what other tests have left behind complains here
+    monkeypatch.setattr(sys, "unraisablehook", complaints.append)
+    simulate(test, failures=())
+    gc.collect()
+    assert complaints == []
 
 
 def test_an_instance_that_is_cut_off_is_expelled_and_comes_back() -> None:

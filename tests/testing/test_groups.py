@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 import groupstorm
+from groupstorm.problems import InputError
 from groupstorm.testing import EmulatedBroker, GroupTimeout, GroupView, MemberView
 from groupstorm.testing.groups import GroupCondition
 from tests.testing.members import AT_ONCE, GROUP, RawMember
@@ -99,7 +100,8 @@ async def test_a_group_nobody_has_asked_for(broker: EmulatedBroker) -> None:
     assert str(late.value) == (
         "group raeders was not Stable with 3 members within 0.01 s\n"
         "it is Dead, with 0 members\n"
-        "no client has asked for it: is it the group.id that your application uses?"
+        "no client has joined it: does your application use this group.id, a topic that exists, and the"
+        " broker's security?"
     )
 
 
@@ -130,6 +132,23 @@ async def test_a_cancelled_wait_leaves_nothing_behind(broker: EmulatedBroker) ->
     with RawMember(broker) as member:
         member.join_alone([0])
         broker.group(GROUP).wait_stable(1, timeout_s=DEADLINE_S)
+
+
+async def test_a_wait_that_blocks_an_async_test_says_so(broker: EmulatedBroker) -> None:
+    """Its clients, on the same event loop, could do nothing meanwhile."""
+    with pytest.raises(GroupTimeout) as failed:
+        broker.group(GROUP).wait_stable(timeout_s=0.1)
+    assert "this thread's event loop stood still meanwhile" in failed.value.__notes__[0]
+    with pytest.raises(GroupTimeout) as failed:
+        await asyncio.to_thread(broker.group(GROUP).wait_stable, timeout_s=0.1)
+    assert not hasattr(failed.value, "__notes__")
+
+
+def test_a_coroutine_is_no_condition(broker: EmulatedBroker) -> None:
+    """It is always true."""
+    group = broker.group(GROUP)
+    with pytest.raises(InputError, match="condition: expected a function that is not async"):
+        group.wait_until(lambda _view: group.caught_up("orders"))  # type: ignore[arg-type,return-value]
 
 
 def test_a_fulfilled_condition_is_not_waited_for(broker: EmulatedBroker) -> None:

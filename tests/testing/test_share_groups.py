@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
@@ -57,6 +58,21 @@ async def test_the_group_tells_its_members_and_what_is_left(members: Members) ->
     await second.close()
     await group.reaches("Empty", timeout_s=DEADLINE_S)
     assert (group.type, group.members) == ("share", ())
+
+
+async def test_a_group_that_begins_behind_the_records_has_caught_up() -> None:
+    """Its start is written with its first acknowledgement (share.auto.offset.reset=latest)."""
+    async with sharing("emulator", {"orders": 1}) as members:
+        broker = members.broker
+        group = broker.group("billing")
+        group.configure({"share.auto.offset.reset": "latest"})
+        broker.produce("orders", "before", "the", "group")
+        reader = await members.explicit("orders", client_id="a")
+        polls = asyncio.create_task(polled(reader))
+        await group.caught_up("orders", timeout_s=DEADLINE_S)
+        broker.produce("orders", "of the group")
+        await polls
+        assert group.lag() == {"orders-0": 1}
 
 
 async def test_records_in_flight_have_a_holder_a_count_and_a_lock() -> None:

@@ -245,13 +245,19 @@ class Stints:
     def _is_fresh(self, stint: Stint, one: Processing, interrupted: bool) -> bool:
         """Whether the instance may have got the partition, or started, since its last record.
 
-        If nobody tells its assignments, an instance that comes after another one may have got the partition
-        if it begins at an offset that may have been the committed one.
+        If no other has had the partition meanwhile, it finishes what it has in hand, and goes back to the
+        committed offset when it polls again. If nobody tells its assignments, an instance that comes after
+        another one may have got the partition if it begins at an offset that may have been the committed one.
         """
-        since = stint.processings[-1].begun
-        if any(self._happened(since, one.begun, key) for key in ((stint.partition, one.by), ("", one.by))):
+        last = stint.processings[-1]
+        since, got = last.begun, (stint.partition, one.by)
+        if self._happened(since, one.begun, ("", one.by)):
             return True
-        if stint.by in self._followed or not interrupted:
+        if not interrupted:
+            return one.offset <= last.offset and self._happened(stint.begun, one.begun, got)
+        if self._happened(since, one.begun, got):
+            return True
+        if stint.by in self._followed:
             return False
         within = Moment(since.earliest_us, one.begun.latest_us)
         return one.offset in self._committed[stint.partition].possible_at(within)

@@ -233,9 +233,9 @@ class Ledger:
 
     def check(self, *, over: bool = True) -> Report:
         """`report`. Raises LedgerFailed if there is a fault; doubles that at-least-once allows are none.
-        InputError: records were processed, and none of them is counted, so nothing could be lost."""
-        if self._processings and not self._inputs:
-            raise InputError("records were processed, and none is counted: ledger.produce or ledger.expect")
+        InputError: no record is counted, so none could be lost."""
+        if not self._inputs:
+            raise InputError("no record is counted: expected ledger.produce or ledger.expect before")
         found = self.report(over=over)
         if found.faults:
             raise LedgerFailed(found)

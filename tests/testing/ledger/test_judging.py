@@ -116,6 +116,18 @@ def test_a_double_of_the_same_stint_counts_from_its_own_beginning() -> None:
     assert kinds(judged(1, got, first, commit(3, 1), again)) == [(Kind.TWICE, 0, Allowed.NO)]
 
 
+def test_a_batch_in_hand_is_finished_before_the_owner_goes_back() -> None:
+    """The partition goes and comes back while the instance works on 0 to 2: it commits them, and gets the
+    records behind the offset again that was committed as it got the partition."""
+    back = Assigned(exactly(3), TP, "a")
+    batch: Entries = [work(1, 5, 0), back, work(5, 8, 1), work(8, 9, 2), commit(9, 3)]
+    again: Entries = [work(10, 11, 0), work(11, 12, 1), work(12, 13, 2), commit(14, 3)]
+    allowed = [(Kind.TWICE, offset, Allowed.YES) for offset in range(3)]
+    assert kinds(judged(3, Assigned(exactly(0), TP, "a"), *batch, *again)) == allowed
+    once_more = judged(3, Assigned(exactly(0), TP, "a"), *batch, *again, work(20, 21, 1))
+    assert (Kind.TWICE, 1, Allowed.NO) in kinds(once_more)
+
+
 def test_exactly_once_allows_no_double() -> None:
     found = judged(1, work(1, 2, 0), work(5, 6, 0, "b"), rules=Rules(exactly_once=True), followed=False)
     assert (Kind.TWICE, 0, Allowed.NEVER) in kinds(found)
