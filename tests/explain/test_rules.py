@@ -359,6 +359,9 @@ def test_a_group_that_is_stopped_at_the_end(tmp_path: Path) -> None:
         state(203.1, "CompletingRebalance", "Stable", 4, "assigned"),
     ]
     assert "stopped" not in names(explained(trace_of(tmp_path, [*FORMED, *stop, *again, END_OF_FORMED])))
+    failed = {"s": 100.02, "event": "member_failed", "member": "a", "member_id": "a-1", "error": "Refused"}
+    found = explained(trace_of(tmp_path, [*FORMED, *stop, failed, END_OF_FORMED]))
+    assert names(found) == ["failing-members"]  # who leaves because of an error was stopped by nobody
     died = [one | ({"cause": "session-expired"} if one.get("member") == "a" else {}) for one in stop]
     assert "stopped" not in names(explained(trace_of(tmp_path, [*FORMED, *died, END_OF_FORMED])))
 

@@ -134,15 +134,18 @@ def find_stop(history: History) -> list[Change]:
     each within a minute of the next; the group is empty when the trace ends, and nobody has come since. Empty
     if that is not so.
 
-    A static member does not say that it leaves: it was closed, and its session expired.
+    A static member does not say that it leaves: it was closed, and its session expired. A consumer that ends
+    with an error leaves, too, and nobody has stopped it.
     """
     came = history.came()
     if not history.is_empty or not came:
         return []
     found: list[Change] = []
     late = {one.time_us for one in history.of_kind("poll-timeout-told")}
+    failed = {one.member for one in history.of_kind("member-failed")}
     for one in reversed(history.went()):
         in_order = one.cause == Cause.LEFT or (one.cause == Cause.SESSION_EXPIRED and one.is_closed)
+        in_order = in_order and one.member not in failed
         is_earlier = bool(found) and found[-1].time_us - one.time_us > REPLACEMENT_US
         if one.time_us <= came[-1].time_us or one.time_us in late or is_earlier or not in_order:
             break
