@@ -288,3 +288,16 @@ def test_limits_hold_with_random_times(kind: str, surge: int | str, unavailable:
         assert pods.running - pods.terminating <= 8 + int(most)
         assert pods.running >= 8 - int(fewest)
     assert ended(result)[0] == "rollout-complete"
+
+
+@pytest.mark.parametrize(
+    ("kind", "then"),
+    [("deployment", "member-1-v2"), ("processes", "member-1-next"), ("statefulset", "member-1")],
+)
+def test_a_step_after_a_rollout_meets_the_pod_in_the_place_that_it_names(kind: str, then: str) -> None:
+    surge = {} if kind == "statefulset" else {"max_surge": 1, "max_unavailable": 0}
+    later = {"at_ms": 400_000, "do": "crash", "members": [1]}
+    steps = [START, {"at_ms": 60_000, "do": "rolling-restart"}, later]
+    result = storm(scenario(steps, members=3, partitions=6, deployment=kind, **surge, **BY_HAND))
+    assert [event.member for _, event in result.events("step_taken", cause="crash")] == [then]
+    assert result.figures.cost_per_crash_partition_seconds
