@@ -133,7 +133,12 @@ def choose(variants: Runs, defaults: Defaults, weights: Mapping[str, float] | No
         calmest = min(worst, key=lambda name: worst[name])
         is_calmer = all(worst[name] - worst[calmest] >= 1 for name in best if name != calmest)
         return Choice(None, best, calmest=calmest if is_calmer else None)
-    chosen = _nearest(verdict.best, verdict, defaults)
+    nearest = [*verdict.best]
+    if (plain := defaults.has_them) in sound and plain not in nearest:
+        every = [figures for runs in sound.values() for figures in runs]
+        gains = {name: changes(sound[plain], sound[name], every) for name in nearest}
+        nearest = [name for name in nearest if any(one.is_better for one in gains[name])] or nearest
+    chosen = _nearest(nearest, verdict, defaults)
     if better := [name for name in best if chosen in found[name]]:
         chosen = _nearest(better, verdict, defaults)
     worse_in = dict.fromkeys(measure for measures in found[chosen].values() for measure in measures)
