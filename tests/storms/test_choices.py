@@ -37,6 +37,12 @@ def test_the_default_of_the_strategy_is_its_first_assignor() -> None:
     assert found.sets == {"eager": "", "cooperative": "partition.assignment.strategy=cooperative-sticky"}
 
 
+def test_who_commits_and_the_grace_of_a_pod_are_choices() -> None:
+    found = choices({"grace": resolved(termination_grace_ms=5_000), "batch": resolved(commits="batch")})
+    assert found.words == "commits=background, termination_grace_ms=null"
+    assert found.sets == {"grace": "termination_grace_ms=5s", "batch": "commits=batch"}
+
+
 def test_clients_whose_defaults_differ_have_each_its_own() -> None:
     """A value that is set for all of them is a change, whichever it is: some client has another default."""
     mixed = {"client_profile": ["java", "librdkafka"]}
@@ -48,6 +54,8 @@ def test_clients_whose_defaults_differ_have_each_its_own() -> None:
         }
     )
     assert found.words == "partition.assignment.strategy=each client's own"
+    polls = {name: resolved(**mixed, **{"max.poll.records": most}) for name, most in (("a", 10), ("b", 20))}
+    assert choices(polls).words == "max.poll.records=each client's own"
     assert found.has_them == "left"
     assert [one.changes for one in found.distances.values()] == [0, 1, 1]
     assert found.sets["range"] == "partition.assignment.strategy=range"
