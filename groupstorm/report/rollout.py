@@ -37,6 +37,7 @@ from groupstorm.storms.deployments.manifests.property_names import (
 from groupstorm.storms.deployments.rolling_update import limits_of
 from groupstorm.storms.runs.contradictions import closing_us, price_of_kill
 from groupstorm.storms.runs.run import Run
+from groupstorm.storms.scenario.consistency import stopping_ms
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.setting_names import (
     CONSUMER_SESSION_TIMEOUT,
@@ -95,11 +96,13 @@ def rollout_answer(plan: Plan, settings: Settings, rollouts: Rollouts) -> str:
     killed = max(outcome.killed for outcome in outcomes)
     if killed:
         grace_s = (settings.optional_integer("termination_grace_ms") or 0) / 1000
-        closing_s = closing_us(settings) / 1e6
-        held_up = "a rebalance or a batch holds them up, else " if closing_s < grace_s else ""
+        hook_ms, left_ms = stopping_ms(settings)
+        closing_s, left_s = closing_us(settings) / 1e6, (left_ms or 0) / 1000
+        kill = f", SIGKILL {seconds(left_s)} after the preStop hook" if hook_ms else ""
+        held_up = "a rebalance or a batch holds them up, else " if closing_s < left_s else ""
         parts.append(
             f"Up to {counted(killed, 'pod')} did not close within terminationGracePeriodSeconds "
-            f"({seconds(grace_s)}; {held_up}they may need {seconds(closing_s)}): a pod that is killed "
+            f"({seconds(grace_s)}{kill}; {held_up}they may need {seconds(closing_s)}): a pod that is killed "
             f"{price_of_kill(settings)}."
         )
     return " ".join([*parts, *_membership(settings)])

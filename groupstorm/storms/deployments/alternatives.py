@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from groupstorm.clients.profiles import PROFILES, consumer_protocol_needs
 from groupstorm.coordinator.config import OPTIONS, parse_options
 from groupstorm.history.rounds import is_rebalance
-from groupstorm.storms.deployments.manifests.plan import STOP_GRACE_MS, Plan
+from groupstorm.storms.deployments.manifests.plan import Plan
 from groupstorm.storms.deployments.manifests.streams_applications import STATIC_STREAMS
 from groupstorm.storms.deployments.rolling_update import limits_of, stateful_set_limits
 from groupstorm.storms.deployments.rollout import COMPLETE, STUCK
@@ -199,14 +199,12 @@ def _session_ms(settings: Settings, in_use_ms: int) -> int:
 
 def _of_kubernetes(plan: Plan, settings: Settings) -> Iterator[Alternative]:
     """Other fields of the workload: its grace, its strategy, its surge, a readiness probe."""
-    closing_ms, grace_ms = -(-closing_us(settings) // 1000), settings.optional_integer("termination_grace_ms")
+    closing_ms = settings.integer("pre_stop_ms") - (-closing_us(settings) // 1000)
+    grace_ms = settings.optional_integer("termination_grace_ms")
     if plan.step == ROLLING and grace_ms is not None and closing_ms >= grace_ms:
-        workload = plan.consumer.workload
-        ended_ms = max(0, workload.pre_stop_s - workload.grace_s) * 1000  # of a hook that ends with the grace
-        hook = {"stop_grace_ms": workload.pre_stop_s * 1000 + STOP_GRACE_MS} if ended_ms else {}
-        wanted_ms = -(-(closing_ms + ended_ms) * 5 // 40_000) * 10_000
+        wanted_ms = -(-closing_ms * 5 // 40_000) * 10_000
         price = f"a pod that hangs while it closes is killed only after {seconds(wanted_ms / 1000)}"
-        yield Alternative("longer-grace", 1, price, {"termination_grace_ms": wanted_ms, **hook})
+        yield Alternative("longer-grace", 1, price, {"termination_grace_ms": wanted_ms})
     pods = settings.processes
     limits = limits_of(settings, pods)
     several = stateful_set_limits(_SEVERAL, pods).unavailable

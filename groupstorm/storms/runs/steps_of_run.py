@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from groupstorm.storms.runs.scenario_host import Process, StepHost, consumers_of, member_names
+from groupstorm.storms.scenario.consistency import stopping_ms
 from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
 from groupstorm.storms.scenario.setting_names import PROCESSES
 from groupstorm.storms.scenario.steps import Phases
@@ -34,7 +35,7 @@ class StepsOfRun:
         self._draws = Stream(host.seed, "plan")
         self._drawn = 0
         self._drains = host.settings.distribution("drain_ms").largest_us > 0
-        self._grace_ms = host.settings.optional_integer("termination_grace_ms")
+        self._hook_ms, self._grace_ms = stopping_ms(host.settings)
         #: The callbacks that wait for the end of each process that got SIGTERM.
         self._terminating: dict[Process, list[Callable[[], None]]] = {}
         #: The last failure of a process, and the back-off after it.
@@ -173,10 +174,10 @@ class StepsOfRun:
 
     def _shut_down(self, process: Process, do: str) -> None:
         """The application notices SIGTERM after `stop_grace_ms`. SIGKILL follows if that was too slow."""
-        clock = self.host.clock
-        clock.after(self.duration_us("stop_grace_ms"), self._drain, process)
+        clock, hook_us = self.host.clock, self._hook_ms * 1000
+        clock.after(hook_us + self.duration_us("stop_grace_ms"), self._drain, process)
         if self._grace_ms is not None:
-            clock.after(self._grace_ms * 1000, self._kill, process, do)
+            clock.after(hook_us + self._grace_ms * 1000, self._kill, process, do)
 
     def _drain(self, process: Process) -> None:
         """The application finishes its batch: it does not poll, but its heartbeats go on."""

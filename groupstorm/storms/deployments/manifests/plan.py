@@ -72,10 +72,6 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 #: From a pod's creation until its container runs, image and all, if nothing says otherwise.
 CONTAINER_MS = 2_000
 
-#: From SIGTERM until the application closes its consumer, if nothing says otherwise.
-STOP_GRACE_MS = 500
-
-
 AUTO_COMMIT = "enable.auto.commit"
 #: ackTime of a Spring container, if nobody sets it.
 _ACK_TIME_MS = 5_000
@@ -232,19 +228,13 @@ def _take_workload(plan: Plan, members: int, given: Mapping[str, Any]) -> None:
     settings["update_partition"] = workload.partition
     settings["min_ready_ms"] = workload.min_ready_s * 1000
     settings["progress_deadline_ms"] = workload.progress_deadline_s * 1000
-    settings["termination_grace_ms"] = workload.killed_after_s * 1000
-    hook_s = min(workload.pre_stop_s, workload.grace_s)
-    if workload.pre_stop_s or "stop_grace_ms" not in given:
-        settings["stop_grace_ms"] = hook_s * 1000 + STOP_GRACE_MS
-    if workload.pre_stop_s:
-        cut = ""
-        if workload.killed_after_s > workload.grace_s:  # a number would vary by more than these 2 s
-            settings["stop_grace_ms"] = {"uniform": [hook_s * 1000, hook_s * 1000 + 2 * STOP_GRACE_MS]}
-            cut = f", at most the grace: {hook_s} s, 2 s before SIGKILL"
-        plan.read.append(
-            f"stop_grace_ms={written(settings['stop_grace_ms'])} (lifecycle.preStop sleeps for "
-            f"{workload.pre_stop_s} s{cut}, then {STOP_GRACE_MS} ms until the consumer closes)"
-        )
+    settings["termination_grace_ms"] = workload.grace_s * 1000
+    if workload.pre_stop_s and "pre_stop_ms" not in given:
+        settings["pre_stop_ms"] = workload.pre_stop_s * 1000
+        why = f"lifecycle.preStop sleeps for {workload.pre_stop_s} s"
+        if workload.pre_stop_s > workload.grace_s:
+            why += f", and ends with the grace of {workload.grace_s} s"
+        plan.read.append(f"pre_stop_ms={settings['pre_stop_ms']} ({why})")
     _take_probe(plan, given)
 
 
