@@ -99,6 +99,31 @@ def test_commits_by_hand(listener: str, consumer: str, settings: dict[str, Any],
 
 
 @pytest.mark.parametrize(
+    ("channel", "settings", "assumed"),
+    [
+        ({}, {"auto.commit.interval.ms": 5_000},
+         "auto.commit.interval.ms=5000 (commit-strategy throttled commits so often)"),
+        ({"enable.auto.commit": "false", "auto.commit.interval.ms": "1000"},
+         {"auto.commit.interval.ms": 1_000},
+         "auto.commit.interval.ms=1000 (commit-strategy throttled commits so often)"),
+        ({"commit-strategy": "latest"}, {"commits": "batch"},
+         "commits=batch (commit-strategy latest: by hand after each batch, with a round trip)"),
+        ({"enable.auto.commit": "true"}, {"enable.auto.commit": True}, None),
+    ],
+)  # fmt: skip
+def test_channels_of_smallrye_commit_themselves(
+    channel: dict[str, str], settings: dict[str, Any], assumed: str | None
+) -> None:
+    """KafkaCommitHandler: throttled, unless enable.auto.commit is true or commit-strategy says otherwise."""
+    lines = {"group.id": "g", **channel}.items()
+    text = "\n".join(f"mp.messaging.incoming.orders.{name}={value}" for name, value in lines)
+    plan = plan_of(config_map(application_properties=text), mounting())
+    names = ("commits", "enable.auto.commit", "auto.commit.interval.ms")
+    assert {name: plan.settings[name] for name in names if name in plan.settings} == settings
+    assert [one for one in plan.assumed if "commit" in one] == ([assumed] if assumed else [])
+
+
+@pytest.mark.parametrize(
     ("written", "setting"),
     [("earliest", "earliest"), ("Latest", "latest"), ("none", "none"), ("by_duration:P1D", None)],
 )
