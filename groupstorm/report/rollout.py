@@ -356,7 +356,8 @@ def _of_clients(own: Mapping[str, Any], plan: Plan, settings: Settings, needs_id
     is_streams_group = own.get(GROUP_PROTOCOL, settings.choice(GROUP_PROTOCOL)) == STREAMS_PROTOCOL
     for name in (STRATEGY, GROUP_PROTOCOL, "session.timeout.ms", STANDBYS, LEAVE):
         if name in own and not (name == STANDBYS and is_streams_group):
-            if is_spring and name != STRATEGY and name in found and found[name].name.isupper():
+            is_told = name == STRATEGY and is_mixed_first(settings)
+            if is_spring and name in found and not is_told and _goes_before_files(found[name]):
                 yield f"# in place of {found[name].where}, which goes before it"
             yield line(name, own[name])
     gone = [INSTANCE] if own.get(INSTANCE) == "none" else UNSUPPORTED.get(own.get(GROUP_PROTOCOL, ""), {})
@@ -366,6 +367,11 @@ def _of_clients(own: Mapping[str, Any], plan: Plan, settings: Settings, needs_id
     if is_streams_group and {GROUP_PROTOCOL, STANDBYS} & own.keys():
         configs["streams.num.standby.replicas"] = own.get(STANDBYS, settings.integer(STANDBYS))
     yield from _of_group(configs, next(filter(None, ids), "GROUP"))
+
+
+def _goes_before_files(found: Found) -> bool:
+    """Spring takes variables, SPRING_APPLICATION_JSON, -D and arguments before its files."""
+    return found.name.isupper() or not found.where.startswith("ConfigMap ")
 
 
 def _of_group(configs: Mapping[str, int | None], group: str) -> Iterator[str]:
