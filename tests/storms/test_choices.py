@@ -37,10 +37,14 @@ def test_the_default_of_the_strategy_is_its_first_assignor() -> None:
     assert found.sets == {"eager": "", "cooperative": "partition.assignment.strategy=cooperative-sticky"}
 
 
-def test_who_commits_and_the_grace_of_a_pod_are_choices() -> None:
-    found = choices({"grace": resolved(termination_grace_ms=5_000), "batch": resolved(commits="batch")})
-    assert found.words == "commits=background, termination_grace_ms=null"
-    assert found.sets == {"grace": "termination_grace_ms=5s", "batch": "commits=batch"}
+def test_who_commits_and_the_fields_of_a_pod_are_choices() -> None:
+    pod = {"termination_grace_ms": 5_000, "pre_stop_ms": 2_000, "disruption_budget": 2}
+    found = choices({"pod": resolved(**pod), "batch": resolved(commits="batch")})
+    assert sorted(found.words.split(", ")) == [
+        "commits=background", "disruption_budget=1", "pre_stop_ms=0s", "termination_grace_ms=null"
+    ]  # fmt: skip
+    assert found.sets["batch"] == "commits=batch"
+    assert "pre_stop_ms=2s" in found.sets["pod"]
 
 
 def test_clients_whose_defaults_differ_have_each_its_own() -> None:

@@ -37,10 +37,12 @@ from groupstorm.wording import seconds
 PLATFORM: Final = frozenset(
     {
         "deployment",
+        "disruption_budget",
         "max_surge",
         "max_unavailable",
         "min_ready_ms",
         "order",
+        "pre_stop_ms",
         "ready_when",
         "termination_grace_ms",
     }
