@@ -242,7 +242,8 @@ def is_mixed_first(settings: Settings) -> bool:
 class Outcome(NamedTuple):
     """``seconds`` from the rollout's step until the last pod is available; None if it is stuck.
 
-    ``stuck``: why, and when Kubernetes reports it, as a sentence; ``killed`` pods got SIGKILL.
+    ``stuck``: why, and when Kubernetes reports it, as a sentence. ``killed`` pods got SIGKILL before their
+    consumers had sent LeaveGroup.
     ``late_s``: seconds from the step until the first progress deadline passes; None if none does.
     """
 
@@ -257,7 +258,7 @@ def read_outcome(trace: Path, step: str) -> Outcome:
     """The outcome of the one rollout in the trace, whose kind of step is ``step``."""
     begun_us: int | None = None
     seconds, stuck, late_s = None, None, None
-    rebalances = killed = 0
+    rebalances, kills, were_members = 0, list[int](), dict[int, bool]()
     for row, entry in read_entries(trace):
         if row["event"] == "step_taken":
             if row["cause"] == step and begun_us is None:
@@ -267,9 +268,14 @@ def read_outcome(trace: Path, step: str) -> Outcome:
             elif row["cause"] == STUCK and begun_us is not None:
                 late_s = late_s or (row["time_us"] - begun_us) / 1e6
                 stuck = row["detail"].partition(": ")[2]
-            killed += row["cause"] == step and row["detail"].startswith("SIGKILL")
-        elif begun_us is not None and entry is not None:
+            if row["cause"] == step and row["detail"].startswith("SIGKILL"):
+                kills.append(row["time_us"])
+            continue
+        if row["event"] == "member_crashed":
+            were_members[row["time_us"]] = bool(row["member_id"]) or were_members.get(row["time_us"], False)
+        if begun_us is not None and entry is not None:
             rebalances += is_rebalance(entry[2])
+    killed = sum(were_members.get(at_us, True) for at_us in kills)
     return Outcome(seconds, stuck, rebalances, killed, late_s)
 
 
