@@ -201,10 +201,11 @@ def advice_sentences(advice: Advice, goals: Sequence[Requirement]) -> Iterator[s
     if chosen is None:
         yield f"{advice.reason[0].upper()}{advice.reason[1:]}."
     else:
-        whole = " and ".join(map(str, goals))
-        purpose = (
-            f"the smallest change that meets {whole}" if goals else f"the least {_phrase(advice.figure)}"
-        )
+        purpose = f"the least {_phrase(advice.figure)}"
+        if goals:
+            purpose = f"the smallest change that meets {' and '.join(map(str, goals))}"
+        elif advice.others:  # with a little less, perhaps
+            purpose = f"the smallest change among those with {purpose}, as far as a person would notice"
         yield f"Change {chosen.label}: {purpose}."
         before = advice.plain
         for one in advice.steps():

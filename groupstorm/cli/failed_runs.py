@@ -37,7 +37,7 @@ from groupstorm.storms.runs.contradictions import (
     has_fatal_record,
     outlasts_polls,
 )
-from groupstorm.storms.runs.load import MemberLoad, member_load, members_added, record_ns
+from groupstorm.storms.runs.load import MemberLoad, are_all_gone, member_load, members_added, record_ns
 from groupstorm.storms.runs.remedies import Remedy, RemedySearch
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.scenario.consistency import commits_of
@@ -145,9 +145,7 @@ def _arithmetic(run: Run, growth: float) -> Iterable[str]:
         return
     is_enough = load.of_unluckiest(load.members) < load.per_member
     fitting = fitting_records(scenario.settings)
-    last = scenario.steps[-1]
-    ends_first = last.do in ("crash", "stop") and last.members is None
-    if ends_first and not members_added(scenario.settings, scenario.steps):
+    if are_all_gone(scenario.settings, scenario.steps):
         yield f"  nobody is left to process any of the {rate(load.arriving)} records a second that arrive"
         return
     if fitting is not None:

@@ -129,8 +129,6 @@ def _described(answer: Answer) -> str:
     surge, missing = settings.pods("max_surge").as_written, settings.pods("max_unavailable").as_written
     strategy = "Recreate" if plan.step == "recreate" else f"maxSurge {surge}, maxUnavailable {missing}"
     grace_s = (settings.optional_integer("termination_grace_ms") or 0) // 1000
-    if grace_s == plan.consumer.workload.killed_after_s:
-        grace_s = plan.consumer.workload.grace_s
     partition = settings.integer("update_partition")
     kept = f"partition {partition}, " if partition else ""
     min_ready_s = settings.integer("min_ready_ms") // 1000

@@ -17,7 +17,7 @@ from groupstorm.storms.scenario.files import parse
 from groupstorm.verdicts.ranking import parse_ranking
 from groupstorm.whatif.agreement import Agreement, Line, Repeated, RoundLine, repeat
 from groupstorm.whatif.drafting import scenario_text
-from groupstorm.whatif.knobs import check_change, variants_of
+from groupstorm.whatif.knobs import variants_of
 from groupstorm.wording import number
 
 SCENARIO_FILE = "whatif.yaml"
@@ -66,7 +66,7 @@ def whatif(
     text = scenario_text(repeated.draft, str(run), variants)
     whole = parse(text, "yaml", SCENARIO_FILE)
     for name in whole.variants:
-        check_change(whole.resolve(name, first_seed, {}))
+        whole.resolve(name, first_seed, {})  # refuses settings before any run
     folder = out or free_folder(f"{whole.name}-whatif-{seed_range(first_seed, seeds)}", {})
     numbers = range(first_seed, first_seed + seeds)
     forget_other_runs(folder, whole.variants, numbers)

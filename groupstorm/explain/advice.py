@@ -119,8 +119,10 @@ def _deploy_wave(finding: Finding, history: History) -> str:
     # only cooperative rebalances have a second round after the first one has ended
     has_second = any(before.ended is not None for one in history.rebalances for before in one.rounds[:-1])
     may_be_eager = bool(finding.rebalances) and not protocol and not has_second
-    cooperative = "use cooperative-sticky" if is_classic and (protocol in _EAGER or may_be_eager) else ""
-    cooperative += " if the assignor is range, roundrobin or sticky" if cooperative and not protocol else ""
+    condition = "" if protocol else " if the assignor is range, roundrobin or sticky"
+    cooperative = ""
+    if is_classic and (protocol in _EAGER or may_be_eager):  # two rounds may cost more than a short eager one
+        cooperative = f"try cooperative-sticky{condition} (groupstorm whatif says what it would have cost)"
     text = "; ".join(part for part in (cooperative, static) if part)
     return f"{text[0].upper()}{text[1:]}."
 

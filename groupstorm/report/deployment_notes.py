@@ -11,9 +11,11 @@ from typing import Final, NamedTuple
 
 from groupstorm.history.rounds import is_rebalance
 from groupstorm.storms.deployments.autoscaler import SCALE_DOWN, SCALE_UP, SCALE_UP_GAIN
+from groupstorm.storms.runs.load import members_added
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.scenario.consistency import commits_of, of_protocol, unused_settings
 from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.member_rules import MemberRules
 from groupstorm.storms.scenario.setting_names import (
     BATCH,
     COMMITS,
@@ -25,7 +27,7 @@ from groupstorm.storms.scenario.setting_names import (
     STREAMS_PROTOCOL,
 )
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.slow_work import SlowRecordList
+from groupstorm.storms.scenario.slow_work import Machines, SlowRecordList
 from groupstorm.storms.scenario.topics import rates_of
 from groupstorm.trace.reader import read_entries
 from groupstorm.verdicts.measures import with_range
@@ -44,6 +46,7 @@ def deployment_notes(runs: Sequence[Run]) -> list[str]:
         failover_note(scenario),
         too_short_note(runs),
         unused_note(scenario),
+        absent_note(scenario),
         commits_note(scenario),
     ]
     return [note for note in notes if note is not None]
@@ -178,6 +181,21 @@ def unused_note(scenario: ResolvedScenario) -> str | None:
         f"{listed(list(unused))} {does} nothing here: members with {GROUP_PROTOCOL} {protocol} have "
         f"{listed(list(unused.values()))} instead."
     )
+
+
+def absent_note(scenario: ResolvedScenario) -> str | None:
+    """Members that settings name and that never run."""
+    settings, steps = scenario.settings, scenario.steps
+    most = settings.integer("members") + members_added(settings, steps)
+    if any(step.do == "autoscale" for step in steps):
+        most = max(most, settings.integer("max_replicas") * settings.integer("members_per_pod"))
+    named = [one.members for one in settings.of_type("machines", Machines).machines]
+    named += [one.members for one in settings.of_type("member_settings", MemberRules).rules]
+    absent = [str(index) for index in sorted(frozenset().union(*named)) if index >= most]
+    if not absent:
+        return None
+    numbers = f"members {listed(absent)}" if len(absent) > 1 else f"member {absent[0]}"
+    return f"machines or member_settings name {numbers}, but members have the numbers from 0 to {most - 1}."
 
 
 def commits_note(scenario: ResolvedScenario) -> str | None:

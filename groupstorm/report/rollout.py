@@ -37,6 +37,7 @@ from groupstorm.storms.deployments.manifests.property_names import (
 from groupstorm.storms.deployments.rolling_update import limits_of
 from groupstorm.storms.runs.contradictions import closing_us, price_of_kill
 from groupstorm.storms.runs.run import Run
+from groupstorm.storms.scenario.consistency import stopping_ms
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.setting_names import (
     CONSUMER_SESSION_TIMEOUT,
@@ -95,11 +96,13 @@ def rollout_answer(plan: Plan, settings: Settings, rollouts: Rollouts) -> str:
     killed = max(outcome.killed for outcome in outcomes)
     if killed:
         grace_s = (settings.optional_integer("termination_grace_ms") or 0) / 1000
-        closing_s = closing_us(settings) / 1e6
-        held_up = "a rebalance or a batch holds them up, else " if closing_s < grace_s else ""
+        hook_ms, left_ms = stopping_ms(settings)
+        closing_s, left_s = closing_us(settings) / 1e6, (left_ms or 0) / 1000
+        kill = f", SIGKILL {seconds(left_s)} after the preStop hook" if hook_ms else ""
+        held_up = "a rebalance or a batch holds them up, else " if closing_s < left_s else ""
         parts.append(
             f"Up to {counted(killed, 'pod')} did not close within terminationGracePeriodSeconds "
-            f"({seconds(grace_s)}; {held_up}they may need {seconds(closing_s)}): a pod that is killed "
+            f"({seconds(grace_s)}{kill}; {held_up}they may need {seconds(closing_s)}): a pod that is killed "
             f"{price_of_kill(settings)}."
         )
     return " ".join([*parts, *_membership(settings)])
@@ -353,7 +356,8 @@ def _of_clients(own: Mapping[str, Any], plan: Plan, settings: Settings, needs_id
     is_streams_group = own.get(GROUP_PROTOCOL, settings.choice(GROUP_PROTOCOL)) == STREAMS_PROTOCOL
     for name in (STRATEGY, GROUP_PROTOCOL, "session.timeout.ms", STANDBYS, LEAVE):
         if name in own and not (name == STANDBYS and is_streams_group):
-            if is_spring and name != STRATEGY and name in found and found[name].name.isupper():
+            is_told = name == STRATEGY and is_mixed_first(settings)
+            if is_spring and name in found and not is_told and _goes_before_files(found[name]):
                 yield f"# in place of {found[name].where}, which goes before it"
             yield line(name, own[name])
     gone = [INSTANCE] if own.get(INSTANCE) == "none" else UNSUPPORTED.get(own.get(GROUP_PROTOCOL, ""), {})
@@ -363,6 +367,11 @@ def _of_clients(own: Mapping[str, Any], plan: Plan, settings: Settings, needs_id
     if is_streams_group and {GROUP_PROTOCOL, STANDBYS} & own.keys():
         configs["streams.num.standby.replicas"] = own.get(STANDBYS, settings.integer(STANDBYS))
     yield from _of_group(configs, next(filter(None, ids), "GROUP"))
+
+
+def _goes_before_files(found: Found) -> bool:
+    """Spring takes variables, SPRING_APPLICATION_JSON, -D and arguments before its files."""
+    return found.name.isupper() or not found.where.startswith("ConfigMap ")
 
 
 def _of_group(configs: Mapping[str, int | None], group: str) -> Iterator[str]:

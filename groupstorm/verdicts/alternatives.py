@@ -68,7 +68,10 @@ def advise_alternative(
         return Advice(None, ["No recommendation: there are no two that can be compared.", *left_out])
     sentences = recommendation(completed, in_use)
     if choice.chosen not in (None, AS_IT_IS) and not choice.others:
-        second = choose({name: each for name, each in completed.items() if name != choice.chosen}, in_use)
+        # what costs the same and more is not possible either
+        price = {AS_IT_IS: "", **{one.name: one.price for one in alternatives}}
+        others = [name for name in completed if price[choice.chosen] not in price[name]]
+        second = choose({name: completed[name] for name in others}, in_use)
         if second is not None and second.chosen not in (None, AS_IT_IS):
             sentences.append(f"If that is not possible: {second.chosen}.")
     return Advice(choice.chosen, [*sentences, *left_out])

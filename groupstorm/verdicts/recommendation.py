@@ -94,7 +94,7 @@ class Ahead(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """``chosen``: None if the seeds alone may explain what lies between all of them. ``others``: as good.
+    """``chosen``: None if nothing lies between all of them, or the seeds may explain it. ``others``: as good.
 
     ``is_only``: no other configuration can be ranked. ``beaten``: those that are as good by the ranking, and
     worse than ``chosen`` in ``worse_in``. ``perhaps_better``: those that cost less in the median by what a
@@ -128,12 +128,17 @@ def choose(variants: Runs, defaults: Defaults, weights: Mapping[str, float] | No
         return Choice(next(iter(sound)), (), is_only=True) if len(sound) == 1 < len(fit) else None
     found = {name: _better_in(name, verdict, sound) for name in verdict.best}
     best = [name for name in verdict.best if not any(name in beaten for beaten in found.values())]
-    if len(best) == len(sound) and verdict.within_spread:
+    if len(best) == len(sound) and (verdict.within_spread or _are_alike(sound, best)):
         worst = {name: verdict.costs[name].most for name in best}
         calmest = min(worst, key=lambda name: worst[name])
         is_calmer = all(worst[name] - worst[calmest] >= 1 for name in best if name != calmest)
         return Choice(None, best, calmest=calmest if is_calmer else None)
-    chosen = _nearest(verdict.best, verdict, defaults)
+    nearest = [*verdict.best]
+    if (plain := defaults.has_them) in sound and plain not in nearest:
+        every = [figures for runs in sound.values() for figures in runs]
+        gains = {name: changes(sound[plain], sound[name], every) for name in nearest}
+        nearest = [name for name in nearest if any(one.is_better for one in gains[name])] or nearest
+    chosen = _nearest(nearest, verdict, defaults)
     if better := [name for name in best if chosen in found[name]]:
         chosen = _nearest(better, verdict, defaults)
     worse_in = dict.fromkeys(measure for measures in found[chosen].values() for measure in measures)
@@ -164,7 +169,10 @@ def recommendation(
         return []
     chosen, others, is_only, *_ = choice
     if chosen is None:
-        return [_seeds_decide(others, defaults, choice.calmest)]
+        why = "the seeds differ by as much as the settings do"
+        if _are_alike(variants, others):
+            why = "no figure of any seed differs: their settings change nothing in these runs"
+        return [_no_choice(others, why, defaults, choice.calmest)]
     if is_only:
         only = "the only one that settles and keeps up and whose settings do not contradict themselves"
         sentences = [f"Recommendation: {chosen}, {only}."]
@@ -268,12 +276,15 @@ def _beaten(choice: Choice) -> str:
     return f"{listed(choice.beaten)} {verb} as good by the ranking, but worse in {worse}."
 
 
-def _seeds_decide(best: Sequence[str], defaults: Defaults, calmest: str | None) -> str:
+def _are_alike(variants: Runs, names: Sequence[str]) -> bool:
+    return all([*variants[name]] == [*variants[names[0]]] for name in names)
+
+
+def _no_choice(best: Sequence[str], why: str, defaults: Defaults, calmest: str | None) -> str:
     plain = defaults.has_them
     stay = f" Stay with {plain}, {defaults.called}." if plain in best else ""
     calm = f" The worst seed of {calmest} costs less than that of every other." if calmest else ""
-    none = f"No recommendation: between {listed(best)} the seeds differ by as much as the settings do."
-    return f"{none}{stay}{calm}"
+    return f"No recommendation: between {listed(best)} {why}.{stay}{calm}"
 
 
 def cost_of(runs: Sequence[Figures]) -> str:

@@ -37,6 +37,7 @@ INSTANCE: Final = "group.instance.id"
 
 #: Settings for the end and start of a process; here the steps say it at their exact times.
 _IN_STEPS: Final[Mapping[str, Any]] = {
+    "pre_stop_ms": 0,
     "stop_grace_ms": 0,
     "drain_ms": 0,
     "termination_grace_ms": None,

@@ -169,8 +169,7 @@ def _rollout(scenario: ResolvedScenario, settings: Settings) -> Iterator[Alterna
     if not any(step.do == ROLLING_RESTART for step in scenario.steps):
         return
     kind = settings.choice("deployment")
-    surges = kind != STATEFUL_SET and not names_members_after_rollout(scenario)
-    if surges and settings.pods("max_surge").number == 0:
+    if kind != STATEFUL_SET and settings.pods("max_surge").number == 0:
         one = {"max_surge": 1, "max_unavailable": 0}
         yield Alternative("max_surge=1, max_unavailable=0", 2, "room for one more process", one, "rollout")
     if kind != DEPLOYMENT and settings.pods("max_unavailable").as_written != "25%":
@@ -179,17 +178,6 @@ def _rollout(scenario: ResolvedScenario, settings: Settings) -> Iterator[Alterna
         yield Alternative("max_unavailable=25%", 2, price, quarter, "rollout")
     if kind != STATEFUL_SET and settings.choice("order") != "reverse":
         yield Alternative("order=reverse", 2, "", {"order": "reverse"}, "order")
-
-
-def names_members_after_rollout(scenario: ResolvedScenario) -> bool:
-    """Whether a step names members after a rolling restart. With surge their successors have other names, so
-    that such a step would do nothing to them."""
-    rolled = False
-    for step in sorted(scenario.steps, key=lambda step: step.at_ms):
-        if rolled and step.members is not None:
-            return True
-        rolled = rolled or step.do == ROLLING_RESTART
-    return False
 
 
 _KNOBS: Final[Sequence[Callable[[ResolvedScenario, Settings], Iterator[Alternative]]]] = (
@@ -241,15 +229,6 @@ def variants_of(
     if len(found) >= VARIANTS_MAX:
         raise InputError(f"--over: {len(found)} combinations: expected fewer than {VARIANTS_MAX}")
     return found
-
-
-def check_change(scenario: ResolvedScenario) -> None:
-    """Raise InputError if the steps would do something else under the settings of this variant."""
-    if scenario.settings.pods("max_surge").number and names_members_after_rollout(scenario):
-        raise InputError(
-            "max_surge: with surge processes have other names after the rolling restart; steps name members "
-            "after it: they would do nothing"
-        )
 
 
 def _plain(value: Any) -> str:

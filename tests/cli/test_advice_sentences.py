@@ -39,3 +39,14 @@ def test_a_cost_is_told_of_every_figure_that_people_notice() -> None:
     advice = Advice("generations", plain, [static], static)
     said = [*advice_sentences(advice, [parse("generations==0")])]
     assert said[2] == "It costs: the oldest unprocessed record 2.0 s -> 90.0 s."
+
+
+def test_the_smallest_of_changes_that_are_as_good_may_leave_a_little_more_than_others() -> None:
+    plain, small = tried(generations=2, unowned_s=191), tried(STATIC, generations=2, unowned_s=90)
+    large = tried(Alternative("sticky", 2, "", {}), generations=2, unowned_s=32)
+    advice = Advice("unowned_partition_seconds", plain, [small, large], small, others=[large])
+    least = "the least un-owned time, in all"
+    among = f"the smallest change among those with {least}, as far as a person would notice"
+    assert next(advice_sentences(advice, [])) == f"Change static: {among}."
+    alone = Advice("unowned_partition_seconds", plain, [large], large)
+    assert next(advice_sentences(alone, [])) == f"Change sticky: {least}."

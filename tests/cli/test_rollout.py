@@ -202,9 +202,9 @@ def test_pods_that_are_killed_before_they_close_get_a_longer_grace(tmp_path: Pat
     said = " ".join(groupstorm("rollout", file, *GIVEN, *drain, cwd=tmp_path).stdout.split())
     assert "terminationGracePeriodSeconds 45, ready_when polls Recommendation: longer-grace." in said
     assert "To paste for longer-grace: spec: template: spec: terminationGracePeriodSeconds: 90" in said
-    assert "(lifecycle.preStop sleeps for 60 s, at most the grace: 45 s, 2 s before SIGKILL, then " in said
+    assert "pre_stop_ms=60000 (lifecycle.preStop sleeps for 60 s, and ends with the grace of 45 s)" in said
     assert "preStop.exec" not in said
-    assert "terminationGracePeriodSeconds (47.0 s; they may need " in said
+    assert "(45.0 s, SIGKILL 2.0 s after the preStop hook; they may need 6.6 s)" in said
     assert "): a pod that is killed sends no LeaveGroup then" in said
 
 
@@ -223,7 +223,7 @@ def test_a_hook_that_does_more_than_sleep_is_named(tmp_path: Path) -> None:
     hook = {"preStop": {"exec": {"command": ["/opt/stop.sh"]}}}
     file = manifest(tmp_path, workload(container={**READY, "lifecycle": hook}))
     said = " ".join(groupstorm("rollout", file, *ALONE, cwd=tmp_path).stdout.split())
-    assert "Not used: lifecycle.preStop.exec (only a sleep in it is counted: --set stop_grace_ms=10s)" in said
+    assert "Not used: lifecycle.preStop.exec (only a sleep in it is counted: --set pre_stop_ms=10s)" in said
     assert "longer-grace" not in said
 
 

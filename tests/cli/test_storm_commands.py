@@ -217,6 +217,17 @@ def test_a_group_that_nobody_reads_for_is_not_told_to_have_more_members(tmp_path
     assert "with which it keeps up" not in ran.stderr
 
 
+def test_members_that_stopped_one_by_one_process_nothing(tmp_path: Path) -> None:
+    """More of them would not do it, although two of them were too slow before."""
+    (tmp_path / "gone.yaml").write_text(
+        "{name: gone, settings: {members: 2, partitions: 6, record_rate: 400, least_duration_ms: 4m}, steps: "
+        "[{at_ms: 0, do: start}, {at_ms: 1m, do: stop, members: [1]}, {at_ms: 2m, do: crash, members: [0]}]}"
+    )
+    ran = groupstorm("run", "gone.yaml", "--out", "x", cwd=tmp_path)
+    assert "nobody is left to process any of the 2,400 records a second that arrive" in ran.stderr
+    assert "with which it keeps up" not in ran.stderr
+
+
 def test_a_share_group_whose_last_consumers_died_late_has_nobody(tmp_path: Path) -> None:
     """The work of a share group counts over the last half of its time."""
     (tmp_path / "dead.yaml").write_text(

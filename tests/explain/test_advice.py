@@ -24,6 +24,7 @@ from tests.explain.explaining import (
 
 SMALL = {"members": 4, "partitions": 8}
 SIX = {"members": 6, "partitions": 24}
+COST = "(groupstorm whatif says what it would have cost)"
 STATIC = "Use static members if a process is back within session.timeout.ms."
 NO_ROUND = "Nothing in the group: partitions wait for as long as a restart takes. Make restarts faster."
 NEW_PROTOCOL = "or use group.protocol=consumer, in which nobody waits for the slow one."
@@ -42,7 +43,7 @@ LOWER = (
             "eager",
             SMALL,
             "deploy-wave",
-            f"Use cooperative-sticky; {STATIC[0].lower()}{STATIC[1:]}",
+            f"Try cooperative-sticky {COST}; {STATIC[0].lower()}{STATIC[1:]}",
         ),
         ("rolling-deploy", "cooperative", SMALL, "deploy-wave", STATIC),
         ("rolling-deploy", "static", SMALL, "deploy-wave", NO_ROUND),
@@ -254,7 +255,9 @@ def test_an_assignor_that_no_row_names_may_be_cooperative_already(
     assert finding.pattern.name == "deploy-wave"
     condition = "" if chosen else " if the assignor is range, roundrobin or sticky"
     assert finding.pattern.advice == (
-        STATIC if has_seconds else f"Use cooperative-sticky{condition}; {STATIC[0].lower()}{STATIC[1:]}"
+        STATIC
+        if has_seconds
+        else f"Try cooperative-sticky{condition} {COST}; {STATIC[0].lower()}{STATIC[1:]}"
     )
 
 

@@ -192,3 +192,13 @@ def test_what_lies_behind_the_end_of_a_run(tmp_path: Path) -> None:
     stops = [{"at": "0s", "factor": 1}, {"at": "10m", "factor": 0}]
     [never] = noted(tmp_path / "never", **{**asked, "gc_pause_ms": 0}, record_rate_over_time=stops)
     assert never.endswith("but record 9,999 of topic-0-1 never arrives (slow_records): not in these figures.")
+
+
+def test_settings_of_members_that_never_run_are_told(tmp_path: Path) -> None:
+    slow = {"machines": [{"members": [1, 3], "factor": 2}]}
+    [note] = noted(tmp_path / "two", **slow)
+    assert note == "machines or member_settings name member 3, but members have the numbers from 0 to 1."
+    assert noted(tmp_path / "four", {"at_ms": 60_000, "do": "add", "count": 2}, **slow) == []
+    own = {"member_settings": [{"members": [2, 9], "settings": {"process_ms": 2}}]}
+    [note] = noted(tmp_path / "own", **own)
+    assert "name members 2 and 9, but" in note

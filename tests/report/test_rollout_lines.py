@@ -67,6 +67,24 @@ def test_an_eager_spring_application() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("container", "where"),
+    [
+        ({"args": [f"--{SPRING}session.timeout.ms=6000"]}, f"args: {SPRING}session.timeout.ms"),
+        (env(SPRING_APPLICATION_JSON=f'{{"{SPRING}session.timeout.ms": 6000}}'),
+         f"env SPRING_APPLICATION_JSON: {SPRING}session.timeout.ms"),
+        (env(JAVA_OPTS=f"-D{SPRING}session.timeout.ms=6000"),
+         f"env JAVA_OPTS: -D{SPRING}session.timeout.ms"),
+    ],
+)  # fmt: skip
+def test_what_goes_before_springs_files_has_to_go(container: dict[str, Any], where: str) -> None:
+    found = lines_of(workload(container=container))
+    assert found["static-members"][-2:] == [
+        f"# in place of {where}, which goes before it",
+        f"{SPRING}session.timeout.ms=20000",
+    ]
+
+
 def test_members_with_javas_defaults_know_the_assignor_already() -> None:
     assert lines_of(workload(container=READY))["cooperative-sticky"] == [
         f"partition.assignment.strategy={JAVA}CooperativeStickyAssignor"

@@ -12,6 +12,7 @@ from groupstorm.report.rollout import Rollouts, rollout_answer
 from groupstorm.storms.deployments.alternatives import Outcome, alternatives_to, read_outcome, remedies_for
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.trace.events.member import MemberCrashed
 from groupstorm.trace.events.scenario import StepTaken
 from groupstorm.trace.schema import Source
 from groupstorm.trace.writer import open_writer
@@ -77,6 +78,19 @@ def test_a_pod_that_a_full_group_refuses_starts_again() -> None:
     plan = plan_of(workload(), **{"group.max.size": 4})
     assert plan.settings["restart_failed"] is True
     assert next(remedies_for(plan)).change == "maxSurge: 0, maxUnavailable: 1"
+
+
+@pytest.mark.parametrize(("member_id", "killed"), [("member-0-a", 1), ("", 0)])
+def test_a_pod_that_had_sent_its_leave_group_is_not_missed(
+    tmp_path: Path, member_id: str, killed: int
+) -> None:
+    writer = open_writer(tmp_path, "trace", "jsonl")
+    begins = StepTaken("group", None, "rolling-restart", "1 processes are replaced, ordinal")
+    writer.add(1_000_000, Source.WORLD, begins)
+    writer.add(31_000_000, Source.WORLD, begins._replace(member="member-0", detail="SIGKILL 30000 ms after"))
+    writer.add(31_000_000, Source.MEMBER, MemberCrashed("group", "member-0", member_id, 1, (), (), ()))
+    writer.close()
+    assert read_outcome(writer.path, "rolling-restart").killed == killed
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,16 @@ def test_the_default_of_the_strategy_is_its_first_assignor() -> None:
     assert found.sets == {"eager": "", "cooperative": "partition.assignment.strategy=cooperative-sticky"}
 
 
+def test_who_commits_and_the_fields_of_a_pod_are_choices() -> None:
+    pod = {"termination_grace_ms": 5_000, "pre_stop_ms": 2_000, "disruption_budget": 2}
+    found = choices({"pod": resolved(**pod), "batch": resolved(commits="batch")})
+    assert sorted(found.words.split(", ")) == [
+        "commits=background", "disruption_budget=1", "pre_stop_ms=0s", "termination_grace_ms=null"
+    ]  # fmt: skip
+    assert found.sets["batch"] == "commits=batch"
+    assert "pre_stop_ms=2s" in found.sets["pod"]
+
+
 def test_clients_whose_defaults_differ_have_each_its_own() -> None:
     """A value that is set for all of them is a change, whichever it is: some client has another default."""
     mixed = {"client_profile": ["java", "librdkafka"]}
@@ -48,6 +58,8 @@ def test_clients_whose_defaults_differ_have_each_its_own() -> None:
         }
     )
     assert found.words == "partition.assignment.strategy=each client's own"
+    polls = {name: resolved(**mixed, **{"max.poll.records": most}) for name, most in (("a", 10), ("b", 20))}
+    assert choices(polls).words == "max.poll.records=each client's own"
     assert found.has_them == "left"
     assert [one.changes for one in found.distances.values()] == [0, 1, 1]
     assert found.sets["range"] == "partition.assignment.strategy=range"

@@ -38,6 +38,18 @@ def test_the_second_choice_is_named_if_it_buys_something() -> None:
     assert advise_alternative(found, [STICKY, SURGE], {}).sentences[-1] == "Its price: room for 4 more pods."
 
 
+def test_what_has_the_price_of_the_first_choice_is_no_second_one() -> None:
+    """Every alternative to Recreate rolls: pods that cannot run side by side can take none of them."""
+    roll = Alternative("rolling-update", 1, "side by side", {})
+    found = {
+        AS_IT_IS: runs(900, 900, 900),
+        "rolling-update": runs(100, 100, 100),
+        "cooperative-sticky": runs(400, 400, 400),
+    }
+    sticky = STICKY._replace(price=f"side by side; {STICKY.price}")
+    assert advise_alternative(found, [roll, sticky], {}).sentences[-1] == "Its price: side by side."
+
+
 def test_of_two_that_are_as_good_the_one_of_less_effort() -> None:
     found = {
         AS_IT_IS: runs(900, 1000, 1100),

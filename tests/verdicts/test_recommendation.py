@@ -136,9 +136,28 @@ def test_of_the_same_settings_the_nearest_number_is_taken() -> None:
     assert said[-1].startswith("None of these has the defaults (session.timeout.ms=45s): add them")
 
 
+def test_of_those_as_good_the_nearest_is_taken_that_buys_something() -> None:
+    """Nobody would notice a difference of 50 s or 40 s, between neighbours."""
+    deploys = {"plain": 120.0, "near": 70.0, "far": 30.0}
+    variants = {name: runs(cost, cost, deploy_s=cost) for name, cost in deploys.items()}
+    first, _, against = recommendation(variants, defaults(plain=0, near=1, far=2), UNOWNED)
+    assert first == "Recommendation: far. As good: near."
+    assert "it buys: un-owned time of a deploy 120 s -> 30.0 s." in against
+
+
+@pytest.mark.parametrize("seeds", [(300.0,), (300.0, 310.0)])
+def test_nothing_is_recommended_if_no_figure_differs(seeds: tuple[float, ...]) -> None:
+    """As if no step of the scenario reads the setting."""
+    variants = {"a": runs(*seeds), "b": runs(*seeds)}
+    none = "No recommendation: between a and b no figure of any seed differs"
+    why = f"{none}: their settings change nothing in these runs."
+    assert recommendation(variants, defaults(a=1, b=2), UNOWNED) == [why]
+    assert recommendation(variants, defaults(a=0, b=2), UNOWNED) == [f"{why} Stay with a, the defaults."]
+
+
 @pytest.mark.parametrize(("others", "told"), [("bcd", "b, c and d"), ("bcde", "4 others")])
 def test_three_that_are_as_good_are_named_and_more_are_counted(others: str, told: str) -> None:
-    variants = {name: runs(300) for name in f"a{others}"}
+    variants = {name: runs(300 + seconds) for seconds, name in enumerate(f"a{others}")}
     distances = {name: Distance(int(name != "a"), 0.0) for name in variants}
     said = recommendation(variants, Defaults("session.timeout.ms=45s", distances, {}), UNOWNED)
     assert said[0].startswith(f"Recommendation: stay with a, the defaults: {told} buy nothing")

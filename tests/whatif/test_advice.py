@@ -10,14 +10,12 @@ import pytest
 import yaml
 
 from groupstorm.coordinator.config import CoordinatorConfig
-from groupstorm.problems import InputError
 from groupstorm.storms.runs.sweep import Sweep
-from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.verdicts.requirements import parse
 from groupstorm.whatif.advising import Advice, Search
 from groupstorm.whatif.client_settings import LIBRARIES, lines_of
-from groupstorm.whatif.knobs import changes_of, check_change
+from groupstorm.whatif.knobs import changes_of
 from tests.storms.storms_in_memory import scenario
 
 START = {"at_ms": 0, "do": "start"}
@@ -251,29 +249,6 @@ def test_changes_of_kafka_streams_have_its_lines_alone() -> None:
     sessions = [one.settings for one in of_groups if "session.timeout" in one.name]
     assert sessions[0] == {"group.streams.session.timeout.ms": 6_000}
     assert "leave_on_close" not in [one.name for one in of_groups]
-
-
-def test_surge_is_not_tried_if_it_would_disarm_a_later_step(tmp_path: Path) -> None:
-    """With surge successors have other names: a crash of member 1 after the rollout would hit nobody."""
-    file = tmp_path / "scenario.yaml"
-
-    def changes(*steps: dict[str, object]) -> set[str]:
-        written = {"name": "x", "settings": SMALL, "steps": [START, ROLL, *steps]}
-        file.write_text(yaml.safe_dump(written), "utf-8")
-        return {change.name for change in changes_of(load(str(file)).resolve(None, 0, {}))}
-
-    assert "max_surge=1, max_unavailable=0" in changes()
-    assert "max_surge=1, max_unavailable=0" not in changes({**CRASH, "at_ms": 300_000})
-    assert "order=reverse" in changes({**CRASH, "at_ms": 300_000})
-
-
-def test_whatif_refuses_surge_that_would_disarm_a_later_step(tmp_path: Path) -> None:
-    file = tmp_path / "scenario.yaml"
-    steps = [START, ROLL, {**CRASH, "at_ms": 300_000}]
-    file.write_text(yaml.safe_dump({"name": "x", "settings": SMALL, "steps": steps}), "utf-8")
-    check_change(load(str(file)).resolve(None, 0, {"max_unavailable": 2}))
-    with pytest.raises(InputError, match="max_surge: with surge processes have other names"):
-        check_change(load(str(file)).resolve(None, 0, {"max_surge": 1}))
 
 
 def test_share_consumers_are_not_made_consumers_by_a_setting() -> None:

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 from groupstorm.clients.profiles import PROFILES, consumer_protocol_needs
 from groupstorm.coordinator.config import OPTIONS, parse_options
 from groupstorm.history.rounds import is_rebalance
-from groupstorm.storms.deployments.manifests.plan import STOP_GRACE_MS, Plan
+from groupstorm.storms.deployments.manifests.plan import Plan
 from groupstorm.storms.deployments.manifests.streams_applications import STATIC_STREAMS
 from groupstorm.storms.deployments.rolling_update import limits_of, stateful_set_limits
 from groupstorm.storms.deployments.rollout import COMPLETE, STUCK
@@ -199,14 +199,12 @@ def _session_ms(settings: Settings, in_use_ms: int) -> int:
 
 def _of_kubernetes(plan: Plan, settings: Settings) -> Iterator[Alternative]:
     """Other fields of the workload: its grace, its strategy, its surge, a readiness probe."""
-    closing_ms, grace_ms = -(-closing_us(settings) // 1000), settings.optional_integer("termination_grace_ms")
+    closing_ms = settings.integer("pre_stop_ms") - (-closing_us(settings) // 1000)
+    grace_ms = settings.optional_integer("termination_grace_ms")
     if plan.step == ROLLING and grace_ms is not None and closing_ms >= grace_ms:
-        workload = plan.consumer.workload
-        ended_ms = max(0, workload.pre_stop_s - workload.grace_s) * 1000  # of a hook that ends with the grace
-        hook = {"stop_grace_ms": workload.pre_stop_s * 1000 + STOP_GRACE_MS} if ended_ms else {}
-        wanted_ms = -(-(closing_ms + ended_ms) * 5 // 40_000) * 10_000
+        wanted_ms = -(-closing_ms * 5 // 40_000) * 10_000
         price = f"a pod that hangs while it closes is killed only after {seconds(wanted_ms / 1000)}"
-        yield Alternative("longer-grace", 1, price, {"termination_grace_ms": wanted_ms, **hook})
+        yield Alternative("longer-grace", 1, price, {"termination_grace_ms": wanted_ms})
     pods = settings.processes
     limits = limits_of(settings, pods)
     several = stateful_set_limits(_SEVERAL, pods).unavailable
@@ -244,7 +242,8 @@ def is_mixed_first(settings: Settings) -> bool:
 class Outcome(NamedTuple):
     """``seconds`` from the rollout's step until the last pod is available; None if it is stuck.
 
-    ``stuck``: why, and when Kubernetes reports it, as a sentence; ``killed`` pods got SIGKILL.
+    ``stuck``: why, and when Kubernetes reports it, as a sentence. ``killed`` pods got SIGKILL before their
+    consumers had sent LeaveGroup.
     ``late_s``: seconds from the step until the first progress deadline passes; None if none does.
     """
 
@@ -259,7 +258,7 @@ def read_outcome(trace: Path, step: str) -> Outcome:
     """The outcome of the one rollout in the trace, whose kind of step is ``step``."""
     begun_us: int | None = None
     seconds, stuck, late_s = None, None, None
-    rebalances = killed = 0
+    rebalances, kills, were_members = 0, list[int](), dict[int, bool]()
     for row, entry in read_entries(trace):
         if row["event"] == "step_taken":
             if row["cause"] == step and begun_us is None:
@@ -269,9 +268,14 @@ def read_outcome(trace: Path, step: str) -> Outcome:
             elif row["cause"] == STUCK and begun_us is not None:
                 late_s = late_s or (row["time_us"] - begun_us) / 1e6
                 stuck = row["detail"].partition(": ")[2]
-            killed += row["cause"] == step and row["detail"].startswith("SIGKILL")
-        elif begun_us is not None and entry is not None:
+            if row["cause"] == step and row["detail"].startswith("SIGKILL"):
+                kills.append(row["time_us"])
+            continue
+        if row["event"] == "member_crashed":
+            were_members[row["time_us"]] = bool(row["member_id"]) or were_members.get(row["time_us"], False)
+        if begun_us is not None and entry is not None:
             rebalances += is_rebalance(entry[2])
+    killed = sum(were_members.get(at_us, True) for at_us in kills)
     return Outcome(seconds, stuck, rebalances, killed, late_s)
 
 

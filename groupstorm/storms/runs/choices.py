@@ -19,6 +19,7 @@ from groupstorm.storms.scenario.consistency import of_protocol
 from groupstorm.storms.scenario.files import FIGURES_FROM, ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.setting_names import (
+    COMMITS,
     CONSUMER,
     GROUP_PROTOCOL,
     LOCK_DURATION,
@@ -34,10 +35,20 @@ from groupstorm.wording import seconds
 #: The settings of the replacement of pods. They have no defaults of their own if configurations differ in
 #: `deployment`.
 PLATFORM: Final = frozenset(
-    {"deployment", "max_surge", "max_unavailable", "min_ready_ms", "order", "ready_when"}
+    {
+        "deployment",
+        "disruption_budget",
+        "max_surge",
+        "max_unavailable",
+        "min_ready_ms",
+        "order",
+        "pre_stop_ms",
+        "ready_when",
+        "termination_grace_ms",
+    }
 )
 #: Choices beside those that Kafka has, which are spelled with dots.
-CHOSEN: Final = PLATFORM | {"leave_on_close"}
+CHOSEN: Final = PLATFORM | {"leave_on_close", COMMITS, "commit_interval_ms"}
 #: Spelled as Kafka's, but no choice: they are what the topics or the processes are like.
 GIVEN: Final = frozenset({"commit.interval.ms", "replication.factor"})
 #: The settings of events that nobody chooses: configurations that differ in one are not ranked together.
@@ -240,7 +251,7 @@ def _is_own_assignor(setting: str, value: Any) -> bool:
 
 def _effective(setting: str, value: Any) -> Any:
     """Members that all have the same list of assignors use its first one."""
-    return value[0] if setting == STRATEGY and value else value
+    return value[0] if value and (setting == STRATEGY or value == EACH_ITS_OWN) else value
 
 
 def _is_number(value: Any) -> bool:
@@ -252,4 +263,4 @@ def _shown(setting: str, value: Any) -> str:
     unit_us = duration_unit_us(setting)
     if unit_us and isinstance(shown, int) and shown * unit_us % UNITS_US["s"] == 0:
         return f"{shown * unit_us // UNITS_US['s']}s"
-    return str(shown)
+    return "null" if shown is None else str(shown)

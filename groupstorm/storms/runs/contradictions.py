@@ -13,7 +13,7 @@ from groupstorm.figures import Figures
 from groupstorm.figures.table import lag_growth
 from groupstorm.storms.deployments.rolling_update import limits_of
 from groupstorm.storms.runs.load import MemberLoad, has_records, longest_work_us, member_load, record_ns
-from groupstorm.storms.scenario.consistency import is_shared, of_protocol
+from groupstorm.storms.scenario.consistency import is_shared, of_protocol, stopping_ms
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.setting_names import (
@@ -251,7 +251,7 @@ def _rollouts_overlapped(settings: Settings, steps: Sequence[Step]) -> Iterator[
     limits = limits_of(settings, settings.processes)
     rounds = -(-settings.processes // max(1, limits.surge + limits.unavailable))
     each_us = sum(settings.distribution(name).largest_us for name in _OF_A_REPLACEMENT)
-    longest_ms = rounds * (each_us // 1000 + settings.integer("min_ready_ms"))
+    longest_ms = rounds * (each_us // 1000 + stopping_ms(settings)[0] + settings.integer("min_ready_ms"))
     for rolling in (step for step in steps if step.do in _ROLLING):
         until_ms = rolling.at_ms + rolling.for_ms + longest_ms
         for other in (step for step in steps if step.do in _UNAWARE):
@@ -274,7 +274,7 @@ def closing_us(settings: Settings) -> int:
 def _killed_while_closing(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction]:
     """Work after SIGTERM that may outlast the time until SIGKILL."""
     is_static = settings.choice("group.instance.id") != "none"
-    grace_ms = settings.optional_integer("termination_grace_ms")
+    grace_ms = stopping_ms(settings)[1]
     us = closing_us(settings)
     if grace_ms is None or us < grace_ms * 1000 or _STOPPING.isdisjoint(step.do for step in steps):
         return

@@ -60,10 +60,12 @@ class StepRunner(StepsOfRun):
         self.end()
 
     def chosen(self, step: Step) -> list[Process]:
-        """The processes that a step names, if they run."""
+        """The processes in the places that a step names, if they run; a rollout gives places new names."""
         indexes = range(self._processes) if step.members is None else self.places_of(step.members)
         running = self.host.processes
-        return [running[self.name_of(index)] for index in indexes if self.name_of(index) in running]
+        newest = {process.index: process for process in running.values()}
+        found = [running.get(self.name_of(index)) or newest.get(index) for index in indexes]
+        return [process for process in found if process is not None]
 
     def _start(self, step: Step) -> None:
         settings = self.host.settings

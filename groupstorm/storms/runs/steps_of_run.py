@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from groupstorm.storms.runs.scenario_host import Process, StepHost, consumers_of, member_names
+from groupstorm.storms.scenario.consistency import stopping_ms
 from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
 from groupstorm.storms.scenario.setting_names import PROCESSES
 from groupstorm.storms.scenario.steps import Phases
@@ -34,7 +35,8 @@ class StepsOfRun:
         self._draws = Stream(host.seed, "plan")
         self._drawn = 0
         self._drains = host.settings.distribution("drain_ms").largest_us > 0
-        self._grace_ms = host.settings.optional_integer("termination_grace_ms")
+        self._hook_ms, left_ms = stopping_ms(host.settings)
+        self._killed_ms = None if left_ms is None else self._hook_ms + left_ms
         #: The callbacks that wait for the end of each process that got SIGTERM.
         self._terminating: dict[Process, list[Callable[[], None]]] = {}
         #: The last failure of a process, and the back-off after it.
@@ -174,9 +176,9 @@ class StepsOfRun:
     def _shut_down(self, process: Process, do: str) -> None:
         """The application notices SIGTERM after `stop_grace_ms`. SIGKILL follows if that was too slow."""
         clock = self.host.clock
-        clock.after(self.duration_us("stop_grace_ms"), self._drain, process)
-        if self._grace_ms is not None:
-            clock.after(self._grace_ms * 1000, self._kill, process, do)
+        clock.after(self._hook_ms * 1000 + self.duration_us("stop_grace_ms"), self._drain, process)
+        if self._killed_ms is not None:
+            clock.after(self._killed_ms * 1000, self._kill, process, do)
 
     def _drain(self, process: Process) -> None:
         """The application finishes its batch: it does not poll, but its heartbeats go on."""
@@ -191,7 +193,7 @@ class StepsOfRun:
     def _kill(self, process: Process, do: str) -> None:
         """terminationGracePeriodSeconds are over: SIGKILL, without LeaveGroup."""
         if process.alive:
-            self.emit_step(do, process.name, f"SIGKILL {self._grace_ms} ms after SIGTERM")
+            self.emit_step(do, process.name, f"SIGKILL {self._killed_ms} ms after SIGTERM")
             process.crash()
 
     def _draw(self) -> int:

@@ -82,6 +82,18 @@ def check_consistency(settings: Settings) -> None:
         )
 
 
+def stopping_ms(settings: Settings) -> tuple[int, int | None]:
+    """The times of a preStop hook, and from its end (SIGTERM) until SIGKILL; None: there is none.
+
+    Source: the kubelet's killContainer, which leaves 2 s behind a hook (minimumGracePeriodInSeconds).
+    """
+    hook_ms, grace_ms = settings.integer("pre_stop_ms"), settings.optional_integer("termination_grace_ms")
+    if grace_ms is None or not hook_ms:
+        return hook_ms, grace_ms
+    hook_ms = min(hook_ms, grace_ms)
+    return hook_ms, max(grace_ms - hook_ms, 2_000)
+
+
 def _check_group_protocol(settings: Settings) -> None:
     _check_heartbeats(settings, "group.consumer.heartbeat.interval.ms", CONSUMER_SESSION_TIMEOUT)
     _check_heartbeats(settings, STREAMS_HEARTBEAT, STREAMS_SESSION_TIMEOUT)

@@ -160,6 +160,27 @@ def test_a_drain_beyond_its_grace_period_ends_with_sigkill(
     assert removed_ms in (None, (removed_us - BEGIN_US) // 1000)
 
 
+@pytest.mark.parametrize(
+    ("hook_ms", "grace_ms", "left_ms"),
+    [
+        (8_000, 12_000, 4_000),
+        (11_000, 12_000, 2_000),
+        (15_000, 12_000, 2_000),
+    ],
+)
+def test_a_hook_lasts_no_longer_than_the_grace_and_leaves_two_seconds(
+    hook_ms: int, grace_ms: int, left_ms: int
+) -> None:
+    """The kubelet's minimumGracePeriodInSeconds. The consumer closes 1 s after SIGTERM, or works on."""
+    one: dict[str, Any] = {"deployment": "statefulset", "update_partition": 3, "pre_stop_ms": hook_ms}
+    one["termination_grace_ms"] = grace_ms
+    ended_ms = min(hook_ms, grace_ms)
+    [(closed_us, _)] = rollout(**one).events("member_closed")
+    assert (closed_us - BEGIN_US) // 1_000 == ended_ms + 1_004
+    [(killed_us, _)] = rollout(drain_ms={"exactly": 9_000}, **one).events("member_crashed")
+    assert (killed_us - BEGIN_US) // 1_000 == ended_ms + left_ms
+
+
 def test_static_consumers_of_a_pod_have_ids_of_their_own() -> None:
     """Spring numbers client ids from 0 on, and the ids of static members from 1 on."""
     own: dict[str, Any] = {"members_per_pod": 2, "group.instance.id": "podname", "drain_ms": 2_000}
@@ -288,3 +309,16 @@ def test_limits_hold_with_random_times(kind: str, surge: int | str, unavailable:
         assert pods.running - pods.terminating <= 8 + int(most)
         assert pods.running >= 8 - int(fewest)
     assert ended(result)[0] == "rollout-complete"
+
+
+@pytest.mark.parametrize(
+    ("kind", "then"),
+    [("deployment", "member-1-v2"), ("processes", "member-1-next"), ("statefulset", "member-1")],
+)
+def test_a_step_after_a_rollout_meets_the_pod_in_the_place_that_it_names(kind: str, then: str) -> None:
+    surge = {} if kind == "statefulset" else {"max_surge": 1, "max_unavailable": 0}
+    later = {"at_ms": 400_000, "do": "crash", "members": [1]}
+    steps = [START, {"at_ms": 60_000, "do": "rolling-restart"}, later]
+    result = storm(scenario(steps, members=3, partitions=6, deployment=kind, **surge, **BY_HAND))
+    assert [event.member for _, event in result.events("step_taken", cause="crash")] == [then]
+    assert result.figures.cost_per_crash_partition_seconds

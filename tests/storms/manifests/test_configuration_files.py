@@ -99,6 +99,31 @@ def test_commits_by_hand(listener: str, consumer: str, settings: dict[str, Any],
 
 
 @pytest.mark.parametrize(
+    ("channel", "settings", "assumed"),
+    [
+        ({}, {"auto.commit.interval.ms": 5_000},
+         "auto.commit.interval.ms=5000 (commit-strategy throttled commits so often)"),
+        ({"enable.auto.commit": "false", "auto.commit.interval.ms": "1000"},
+         {"auto.commit.interval.ms": 1_000},
+         "auto.commit.interval.ms=1000 (commit-strategy throttled commits so often)"),
+        ({"commit-strategy": "latest"}, {"commits": "batch"},
+         "commits=batch (commit-strategy latest: by hand after each batch, with a round trip)"),
+        ({"enable.auto.commit": "true"}, {"enable.auto.commit": True}, None),
+    ],
+)  # fmt: skip
+def test_channels_of_smallrye_commit_themselves(
+    channel: dict[str, str], settings: dict[str, Any], assumed: str | None
+) -> None:
+    """KafkaCommitHandler: throttled, unless enable.auto.commit is true or commit-strategy says otherwise."""
+    lines = {"group.id": "g", **channel}.items()
+    text = "\n".join(f"mp.messaging.incoming.orders.{name}={value}" for name, value in lines)
+    plan = plan_of(config_map(application_properties=text), mounting())
+    names = ("commits", "enable.auto.commit", "auto.commit.interval.ms")
+    assert {name: plan.settings[name] for name in names if name in plan.settings} == settings
+    assert [one for one in plan.assumed if "commit" in one] == ([assumed] if assumed else [])
+
+
+@pytest.mark.parametrize(
     ("written", "setting"),
     [("earliest", "earliest"), ("Latest", "latest"), ("none", "none"), ("by_duration:P1D", None)],
 )
@@ -192,9 +217,20 @@ def test_files_and_documents_of_springs_profiles(active: str, session_timeout_ms
     assert read(plan) == {"max.poll.records": records, "session.timeout.ms": session_timeout_ms}
 
 
-def test_a_file_names_the_active_profiles() -> None:
-    files = PROFILES | {"application_yaml": "spring.profiles.active: prod\nkafka: {session.timeout.ms: 6000}"}
-    assert read(plan_of(config_map(**files), mounting())) == {"session.timeout.ms": 7_000}
+@pytest.mark.parametrize("named", ["prod", "${STAGE:prod}"])
+def test_a_file_names_the_active_profiles_of_its_own_documents_and_of_other_files(named: str) -> None:
+    files = PROFILES | {"application_yaml": f"spring.profiles.active: {named}{PROFILES['application_yaml']}"}
+    plan = plan_of(config_map(**files), mounting())
+    assert read(plan) == {"max.poll.records": 20, "session.timeout.ms": 7_000}
+
+
+@pytest.mark.parametrize(("active", "records"), [("", 20), ("dev", 20), ("prod", 10)])
+def test_documents_for_all_profiles_but_one(active: str, records: int) -> None:
+    """Without any the profile `default` is active (AbstractEnvironment)."""
+    others = "spring.config.activate.on-profile: '!prod'\nkafka.max.poll.records: 20"
+    text = f"kafka.max.poll.records: 10\n---\n{others}"
+    plan = plan_of(config_map(application_yaml=text), mounting(variables={"SPRING_PROFILES_ACTIVE": active}))
+    assert read(plan) == {"max.poll.records": records}
 
 
 def test_placeholders_are_filled_in() -> None:

@@ -53,11 +53,12 @@ def test_the_manifest_goes_before_the_trace_and_the_user_before_both() -> None:
     assert "session.timeout.ms: 10000 in hours (seen), 30000 in the manifest, which counts." in plan.findings
 
 
-def test_a_stop_that_was_measured_counts_unless_the_pods_have_a_hook_of_their_own() -> None:
+def test_a_stop_that_was_measured_comes_after_the_hook_of_the_pods() -> None:
     hook = {"lifecycle": {"preStop": {"exec": {"command": ["sleep", "15"]}}}}
     found = measured({"stop_grace_ms": 2_000})
     assert plan_of(found).settings["stop_grace_ms"] == 2_000
-    assert plan_of(found, workload(container=hook)).settings["stop_grace_ms"] == 15_500
+    hooked = plan_of(found, workload(container=hook)).settings
+    assert (hooked["pre_stop_ms"], hooked["stop_grace_ms"]) == (15_000, 2_000)
 
 
 def test_a_protocol_that_refuses_settings_of_the_manifest_does_not_count() -> None:

@@ -50,6 +50,21 @@ def test_one_line_says_what_is_wrong(objects: list[Any], wanted: str | None, mes
 
 
 @pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (workload(replicas=0), r"members \(pods: the manifest gives 0 replicas\)"),
+        (workload(strategy={"rollingUpdate": {"maxSurge": 0, "maxUnavailable": 0}}),
+         "Deployment orders: max_unavailable: 0 with max_surge 0"),
+        (workload(container=env(KAFKA_HEARTBEAT_INTERVAL_MS="50000")),
+         r"must be lower than session.timeout.ms \(45000\); heartbeat.interval.ms=50000 \(env KAFKA_HEARTB"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_run_is_named_with_its_place(found: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        plan_rollout(consumer_of(found), GIVEN)
+
+
+@pytest.mark.parametrize(
     ("kind", "group", "target", "command"),
     [
         (

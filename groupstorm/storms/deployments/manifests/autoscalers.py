@@ -84,7 +84,7 @@ def pods_at_rollout(settings: Settings, most: int) -> tuple[int, str]:
         enough = min(-(-(load.enough_members() or most * each) // each), most)
         if enough > pods:
             return enough, f"{pods} cannot keep up, so the autoscaler has started more"
-    return pods, "the manifest's replicas, within the autoscaler's limits"
+    return pods, "the manifest's replicas within the autoscaler's limits, or its least"
 
 
 def _horizontal(found: KubernetesObject, spec: Fields) -> Scaling:

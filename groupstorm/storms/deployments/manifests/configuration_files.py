@@ -22,6 +22,7 @@ Setting = tuple[str, str]
 ConfigMaps = Mapping[str, Mapping[str, str]]
 
 _PROFILE_FILE = re.compile(r"application-(?P<profile>.+)")
+ACTIVE_PROFILES = "spring.profiles.active"
 _ON_PROFILE = ("spring.config.activate.on-profile", "spring.profiles")
 _PLACEHOLDER = re.compile(r"\$\{(?P<name>[^{}:]+)(?::(?P<default>[^{}]*))?\}")
 #: Placeholders may stand for placeholders, in a circle too.
@@ -99,8 +100,9 @@ def file_settings(file: MountedFile, profiles: frozenset[str]) -> list[Setting]:
     found: list[Setting] = []
     for document in documents:
         settings = list(flattened(document))
-        wanted = {value for name, value in settings if name in _ON_PROFILE}
-        if not wanted or any(part.strip() in profiles for value in wanted for part in value.split(",")):
+        named = ",".join(value for name, value in settings if name in _ON_PROFILE)
+        wanted = [part.strip() for part in named.split(",") if part.strip()]
+        if not wanted or any((part.lstrip("!") in profiles) != part.startswith("!") for part in wanted):
             found += settings
     return found
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from groupstorm.assignors import KAFKAS, protocol_name
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.configuration_files import (
+    ACTIVE_PROFILES,
     ConfigMaps,
     file_settings,
     filled_in,
@@ -224,29 +225,35 @@ def _from_files(
 ) -> tuple[list[_Variable], list[str]]:
     """The settings of the mounted files, and the files that cannot be read."""
     variables = {relaxed(name): value for name, value, _, _ in given}
-    active = variables.get(relaxed("spring.profiles.active")) or ""
+    active = variables.get(relaxed(ACTIVE_PROFILES)) or ""
     found: list[tuple[str, str, str, str]] = []
     unseen: list[str] = []
     settings: dict[str, str] = {}
-    for file in mounted_files(pod, container, config_maps):
-        if file.text is None:
-            unseen.append(f"what the files of ConfigMap {file.config_map} set")
-            continue
-        profiles = active or settings.get("spring.profiles.active", "")
-        try:
-            read = file_settings(file, frozenset(part.strip() for part in profiles.split(",")))
-        except InputError as problem:
-            unseen.append(f"what {problem}")
-            continue
-        settings.update(read)
-        # beside Kafka's own name for its brokers, application.id is Kafka Streams', too
-        own = {APPLICATION_ID: f"kafka.{APPLICATION_ID}"} if "bootstrap.servers" in dict(read) else {}
-        found += [(own.get(name, name), value, f"{file}: {name}", file.config_map) for name, value in read]
 
     def look_up(name: str) -> str | None:
         if relaxed(name) in variables:
             return variables[relaxed(name)]
         return settings.get(name, POD_NAME if _POD_NAME.fullmatch(f"${{{name}}}") else None)
+
+    def profiles() -> frozenset[str]:
+        named = active or filled_in(settings.get(ACTIVE_PROFILES, ""), look_up) or "default"
+        return frozenset(part.strip() for part in named.split(","))
+
+    for file in mounted_files(pod, container, config_maps):
+        if file.text is None:
+            unseen.append(f"what the files of ConfigMap {file.config_map} set")
+            continue
+        try:
+            settings.update(file_settings(file, profiles()))
+            read = file_settings(file, profiles())  # of which the file itself may have named some
+        except InputError as problem:
+            unseen.append(f"what {problem}")
+            continue
+        settings.update(read)
+        settings.update(read)
+        # beside Kafka's own name for its brokers, application.id is Kafka Streams', too
+        own = {APPLICATION_ID: f"kafka.{APPLICATION_ID}"} if "bootstrap.servers" in dict(read) else {}
+        found += [(own.get(name, name), value, f"{file}: {name}", file.config_map) for name, value in read]
 
     filled: list[_Variable] = [
         (name, filled_in(value, look_up), where, config_map) for name, value, where, config_map in found

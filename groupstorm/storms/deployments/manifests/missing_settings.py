@@ -85,7 +85,7 @@ _STATE = _Question(
     "application=consumer",
     "state_bytes=4GB",
 )
-_MEMBERS = _Question("members", "pods: the manifest gives no replicas", "members=10")
+_MEMBERS = _Question("members", "pods: the manifest gives {} replicas", "members=10")
 
 
 def ask(
@@ -106,10 +106,9 @@ def ask(
     if "topic_partitions" in given:
         missing = [question for question in missing if question.name != "partitions"]
     if not replicas and "members" not in given:
-        several = f", each with {each} consumers, which members counts" if each > 1 else ""
-        missing.insert(
-            0, _MEMBERS._replace(meaning=_MEMBERS.meaning + several, example=f"members={10 * each}")
-        )
+        meaning = _MEMBERS.meaning.format("no" if workload.replicas is None else workload.replicas)
+        meaning += f", each with {each} consumers, which members counts" if each > 1 else ""
+        missing.insert(0, _MEMBERS._replace(meaning=meaning, example=f"members={10 * each}"))
     if missing:
         asked = "; ".join(
             f"{one.name} ({': '.join([one.meaning, *filter(None, [measured.unknown.get(one.name)])])})"

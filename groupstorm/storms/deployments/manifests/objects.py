@@ -242,11 +242,6 @@ class Workload:
     labels: dict[str, str]
     unused: tuple[str, ...]
 
-    @property
-    def killed_after_s(self) -> int:
-        """The kubelet ends a hook with the grace, and leaves 2 s at least between SIGTERM and SIGKILL."""
-        return max(self.grace_s, min(self.pre_stop_s, self.grace_s) + 2 if self.pre_stop_s else 0)
-
     def __str__(self) -> str:
         return f"{self.kind} {self.name}"
 
@@ -305,10 +300,10 @@ def _unused_of_containers(containers: Sequence[Fields]) -> Iterator[str]:
         if "postStart" in lifecycle:
             yield "lifecycle.postStart (its time belongs to start_ms)"
         if "httpGet" in lifecycle.at("preStop"):
-            yield "lifecycle.preStop.httpGet (nobody knows how long it takes: --set stop_grace_ms=10s)"
+            yield "lifecycle.preStop.httpGet (nobody knows how long it takes: --set pre_stop_ms=10s)"
         command = " ".join(lifecycle.at("preStop", "exec").texts("command"))
         if command and not _SLEEPS.fullmatch(command):
-            yield "lifecycle.preStop.exec (only a sleep in it is counted: --set stop_grace_ms=10s)"
+            yield "lifecycle.preStop.exec (only a sleep in it is counted: --set pre_stop_ms=10s)"
         if "readinessProbe" in container and "startupProbe" in container:
             yield "startupProbe (the readiness probe decides)"
 

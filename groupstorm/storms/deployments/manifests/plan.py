@@ -26,6 +26,7 @@ from groupstorm.storms.deployments.manifests.objects import (
 from groupstorm.storms.deployments.manifests.property_names import (
     ACK_MODE,
     ACK_TIME,
+    COMMIT_STRATEGY,
     CONSUMER_THREADS,
     LEAVE_GROUP,
     LISTENER_CONCURRENCY,
@@ -42,7 +43,7 @@ from groupstorm.storms.deployments.manifests.streams_applications import (
     take_application,
 )
 from groupstorm.storms.runs.contradictions import contradictions
-from groupstorm.storms.scenario.consistency import KEDA_SEES_NO_LAG, is_shared
+from groupstorm.storms.scenario.consistency import KEDA_SEES_NO_LAG, check_consistency, is_shared
 from groupstorm.storms.scenario.knowledge import NO_TRACE, Measured
 from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution
 from groupstorm.storms.scenario.setting_names import (
@@ -72,12 +73,8 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9_.-]")
 #: From a pod's creation until its container runs, image and all, if nothing says otherwise.
 CONTAINER_MS = 2_000
 
-#: From SIGTERM until the application closes its consumer, if nothing says otherwise.
-STOP_GRACE_MS = 500
-
-
 AUTO_COMMIT = "enable.auto.commit"
-#: ackTime of a Spring container, if nobody sets it.
+#: ackTime of a Spring container, and auto.commit.interval.ms of SmallRye, if nobody sets them.
 _ACK_TIME_MS = 5_000
 
 #: Settings whose defaults are the client library's: said if nobody gives them.
@@ -180,9 +177,18 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measure
     if workload.kind == "StatefulSet":
         _check_stateful_set(plan)
     _say_defaults(plan)
-    fixed = Settings(("", {**plan.settings, "autoscaler": NO_AUTOSCALER}))
-    plan.findings.extend(one[0].upper() + one[1:] for one in contradictions({"": fixed}))
+    _check_settings(plan)
     return plan
+
+
+def _check_settings(plan: Plan) -> None:
+    fixed = Settings(("", {**plan.settings, "autoscaler": NO_AUTOSCALER}))
+    try:
+        check_consistency(fixed)
+    except InputError as error:
+        places = [one for one in plan.read if one.partition("=")[0] in str(error)]
+        raise InputError("; ".join([f"{plan.consumer.workload}: {error}", *places])) from None
+    plan.findings.extend(one[0].upper() + one[1:] for one in contradictions({"": fixed}))
 
 
 def _take_autoscaler(plan: Plan, scaling: Scaling, given: Mapping[str, Any]) -> None:
@@ -232,19 +238,13 @@ def _take_workload(plan: Plan, members: int, given: Mapping[str, Any]) -> None:
     settings["update_partition"] = workload.partition
     settings["min_ready_ms"] = workload.min_ready_s * 1000
     settings["progress_deadline_ms"] = workload.progress_deadline_s * 1000
-    settings["termination_grace_ms"] = workload.killed_after_s * 1000
-    hook_s = min(workload.pre_stop_s, workload.grace_s)
-    if workload.pre_stop_s or "stop_grace_ms" not in given:
-        settings["stop_grace_ms"] = hook_s * 1000 + STOP_GRACE_MS
-    if workload.pre_stop_s:
-        cut = ""
-        if workload.killed_after_s > workload.grace_s:  # a number would vary by more than these 2 s
-            settings["stop_grace_ms"] = {"uniform": [hook_s * 1000, hook_s * 1000 + 2 * STOP_GRACE_MS]}
-            cut = f", at most the grace: {hook_s} s, 2 s before SIGKILL"
-        plan.read.append(
-            f"stop_grace_ms={written(settings['stop_grace_ms'])} (lifecycle.preStop sleeps for "
-            f"{workload.pre_stop_s} s{cut}, then {STOP_GRACE_MS} ms until the consumer closes)"
-        )
+    settings["termination_grace_ms"] = workload.grace_s * 1000
+    if workload.pre_stop_s and "pre_stop_ms" not in given:
+        settings["pre_stop_ms"] = workload.pre_stop_s * 1000
+        why = f"lifecycle.preStop sleeps for {workload.pre_stop_s} s"
+        if workload.pre_stop_s > workload.grace_s:
+            why += f", and ends with the grace of {workload.grace_s} s"
+        plan.read.append(f"pre_stop_ms={settings['pre_stop_ms']} ({why})")
     _take_probe(plan, given)
 
 
@@ -372,23 +372,30 @@ def _assume_restarts(plan: Plan, why: str) -> None:
 
 
 def _take_commits(plan: Plan, protocol: str) -> None:
-    """Who commits, if it is not the client: the container of a Spring listener, or the application."""
+    """Who commits, if it is not the client: a Spring listener's container, SmallRye, or the application."""
     properties = {one.property: one.value or "" for one in plan.consumer.properties}
     mode = properties.get(ACK_MODE, "").strip().upper().replace("-", "_")
     # Spring's containers switch auto-commit off unless somebody sets it
     is_springs = any(relaxed(one.name).startswith("spring") for one in plan.consumer.properties)
     is_default = is_springs and AUTO_COMMIT not in properties
+    which, interval = f"ack-mode {mode}", properties.get(ACK_TIME, "")
+    if any(relaxed(one.name).startswith("mpmessagingincoming") for one in plan.consumer.properties):
+        if plan.settings.get(AUTO_COMMIT):
+            return
+        strategy = properties.get(COMMIT_STRATEGY, "throttled")
+        which, interval = f"commit-strategy {strategy}", properties.get("auto.commit.interval.ms", "")
+        mode = "TIME" if strategy == "throttled" else which
     if protocol == SHARE or plan.settings.get(AUTO_COMMIT, not (mode or is_default)):
         return
     if mode == "TIME":
         # the container commits before partitions go, too, as the client does in the background
         plan.settings.pop(AUTO_COMMIT, None)
-        interval_ms = milliseconds(properties.get(ACK_TIME, "")) or _ACK_TIME_MS
+        interval_ms = milliseconds(interval) or _ACK_TIME_MS
         plan.settings["auto.commit.interval.ms"] = interval_ms
-        plan.assumed.append(f"auto.commit.interval.ms={interval_ms} (ack-mode TIME commits so often)")
+        plan.assumed.append(f"auto.commit.interval.ms={interval_ms} ({which} commits so often)")
         return
     plan.settings[COMMITS] = commits = RECORD if mode == "RECORD" else BATCH
-    why = f"ack-mode {mode}" if mode else "Spring's default" if is_default else "enable.auto.commit=false"
+    why = which if mode else "Spring's default" if is_default else "enable.auto.commit=false"
     if mode.startswith("MANUAL"):
         why += ", if the listener acknowledges all that it has processed"
     plan.assumed.append(f"{COMMITS}={commits} ({why}: by hand after each {commits}, with a round trip)")

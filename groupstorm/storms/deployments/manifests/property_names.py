@@ -21,7 +21,9 @@ LISTENER_CONCURRENCY, CONSUMER_THREADS = "spring.kafka.listener.concurrency", "c
 #: When the container of a Spring listener commits, and its interval for TIME.
 ACK_MODE = "spring.kafka.listener.ack-mode"
 ACK_TIME = "spring.kafka.listener.ack-time"
-OF_LISTENERS = frozenset({LISTENER_CONCURRENCY, CONSUMER_THREADS, ACK_MODE, ACK_TIME})
+#: When a channel of SmallRye commits, unless enable.auto.commit is true.
+COMMIT_STRATEGY = "commit-strategy"
+OF_LISTENERS = frozenset({LISTENER_CONCURRENCY, CONSUMER_THREADS, ACK_MODE, ACK_TIME, COMMIT_STRATEGY})
 
 #: `leave_on_close` of a scenario. Kafka's clients have it for Kafka Streams, which sets it to false.
 LEAVE_GROUP = "internal.leave.group.on.close"
@@ -110,6 +112,7 @@ _OWN_WORDS = {
     re.compile(r"mp\.messaging\.incoming\..+\.(?:concurrency|partitions)"): LISTENER_CONCURRENCY,
     re.compile(r"spring\.cloud\.stream\.(?:bindings\..+|default)\.group"): "group.id",
     re.compile(r"mp\.messaging\.incoming\..+\.topics?"): "topic",
+    re.compile(r"mp\.messaging\.incoming\..+\.commit[.-]strategy"): COMMIT_STRATEGY,
     # Spring's and Quarkus' names of a Kafka Streams application, and ksqlDB's
     re.compile(r"(?:.+\.)?(?:kafka[.-])?(?<!event\.)streams\.(?:.+\.)?application[.-]?id"): APPLICATION_ID,
     re.compile(r"(?:.+\.)?kafka\.application[.-]id|(?:ksql\.)?ksql\.service\.id"): APPLICATION_ID,
