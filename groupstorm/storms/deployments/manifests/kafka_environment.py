@@ -250,7 +250,6 @@ def _from_files(
             unseen.append(f"what {problem}")
             continue
         settings.update(read)
-        settings.update(read)
         # beside Kafka's own name for its brokers, application.id is Kafka Streams', too
         own = {APPLICATION_ID: f"kafka.{APPLICATION_ID}"} if "bootstrap.servers" in dict(read) else {}
         found += [(own.get(name, name), value, f"{file}: {name}", file.config_map) for name, value in read]
