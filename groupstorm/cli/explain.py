@@ -370,7 +370,7 @@ def _print_absences(absences: Sequence[Absence], history: History) -> None:
     worst = sorted(absences, key=lambda each: -each.unowned_us)[:_NAMED_MAX]
     cost = _unowned(sum(each.unowned_us for each in absences), history)
     named = [
-        f"{each.member or 'partitions without an earlier owner'} {seconds(each.unowned_us / _SECOND_US)} from "
+        f"{each.member or 'partitions that nobody had had'} {seconds(each.unowned_us / _SECOND_US)} from "
         f"{seconds(each.from_us / _SECOND_US)} on"
         for each in worst
     ]

@@ -18,6 +18,9 @@ _OTHER: Final = Origin.OTHER
 class Ownership:
     """Follows owner intervals. All calls come in the order of time; partitions go by name.
 
+    A gap begins when the interval of the last owner ends, or the partition is created. It ends when a member
+    is assigned the partition, the partition is deleted, or the trace ends. Gaps count from `begin` on.
+
     ``positions`` are the records at which processing starts or stops; they count from the first row on that
     says that there are records. An assignment to a member that owns the partition already, and the end
     or pause of an interval that is not open, change nothing.

@@ -120,7 +120,8 @@ class InFlightState:
         self.member_id = member_id
 
     def give_up(self, wanted: RecordState, rule: DeliveryRule) -> bool:
-        """Take the record from its member; False during a change. The last delivery is never AVAILABLE."""
+        """Take the record from its member; False during a change. At the limit of deliveries it is archived
+        instead of available, or on its way to the dead letter queue."""
         if self._before is not None:
             return False
         if wanted is RecordState.AVAILABLE and self.delivery_count >= rule.limit:

@@ -114,7 +114,11 @@ class Choice(NamedTuple):
 
 
 def choose(variants: Runs, defaults: Defaults, weights: Mapping[str, float] | None = None) -> Choice | None:
-    """The choice; None if fewer than two can be ranked, or no figure of the ranking has a value.
+    """The choice; None if nothing can be ranked, or no figure of the ranking has a value.
+
+    A configuration whose rivals all contradict themselves is the only choice. Of several that are as good
+    it is the nearest to the defaults; where the defaults are worse than these, the nearest that is better
+    than them in some figure.
 
     Others decide before whether there is anything to choose: `ranking.unfit_variants` (groups that do not
     settle or keep up), `storms.runs.choices` (settings that nobody chooses, or that contradict themselves),

@@ -101,7 +101,7 @@ def static_restart(history: History) -> Match | None:
 
 
 def deploy_wave(history: History) -> Match | None:
-    """A rolling restart: three or more different members stop in order and come back or are replaced, each
+    """A rolling restart: three or more members leave cleanly and come back or are replaced, each
     less than two minutes after the one before is back, and never (by any row) half of the group at once."""
     waves = [wave for wave in _waves(_planned(history)) if not _is_aligned(history, wave)]
     may_be = any(_is_aligned(history, wave, at_most=True) for wave in waves)

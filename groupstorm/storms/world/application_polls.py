@@ -8,7 +8,7 @@ from typing import Final
 from groupstorm.storms.world.clock import Clock, Kind, order_of
 from groupstorm.storms.world.disturbances import DisturbedProcess
 
-#: A client that counts milliseconds may find a poll() late by so much less.
+#: A client that counts whole milliseconds may take a poll() for late so much earlier.
 _CLOCK_US: Final = 2_000
 
 

@@ -6,8 +6,9 @@ that are computed are never scheduled at all, and ``--exact``, which sends each 
 What has no latency follows at once, before the rest of the instant.
 
 A session that ends at the instant at which a heartbeat arrives goes on, because the heartbeat comes first;
-so does a round that times out as its last member joins. `groupstorm serve` keeps to this too. Sessions that
-end in one millisecond end in the order in which the last requests of their members arrived.
+so does a round that times out as its last member joins. `groupstorm serve` keeps to this too
+(`broker/shell.py`). Sessions that end in one millisecond end in the order in which the last requests of
+their members arrived.
 
 ``Clock.passed_us`` says until when things of a kind have happened: what is computed asks it in place of
 "now".
