@@ -54,9 +54,18 @@ _OF_STREAMS: Final[Mapping[str, str]] = {
     "subscriptions-differ": "Run one topology in all instances of one application.id.",
 }
 _STREAMS_PRESETS: Final = frozenset({"migrate-streams", "rack-bill", "standby-loss", "stateful-warmup"})
+_SHARE_PRESETS: Final = frozenset({"poison-in-a-share-group", "share-deploy", "share-locks"})
 _SOURCE_MISSING: Final = frozenset({"MissingSourceTopicException", "INCOMPLETE_SOURCE_TOPIC_METADATA"})
 _INTERVAL: Final = "group.consumer.heartbeat.interval.ms"
 _INTERVAL_MIN: Final = "group.consumer.min.heartbeat.interval.ms"
+
+
+_EXPLICIT: Final = "share.acknowledgement.mode=explicit"
+#: A share group gives the records of a consumer that is gone to others before its session ends.
+_UNTIL_OTHERS: Final = (
+    "others get its records when its connection closes, or when their locks end "
+    "(group.share.record.lock.duration.ms), and its place in the group after group.share.session.timeout.ms."
+)
 
 
 def advice_for(finding: Finding, history: History) -> str:
@@ -69,10 +78,8 @@ def advice_for(finding: Finding, history: History) -> str:
         text = text.replace("; in sarama Consumer.Group.Rebalance.Timeout", "")
     if history.is_consumer_group:
         text = text.replace(" session.timeout.ms", " group.consumer.session.timeout.ms")
-    if is_share_group(history):
-        text = text.replace("group.consumer.", "group.share.").replace(
-            "its partitions wait", "the others learn of it"
-        )
+    if history.is_shared:
+        text = text.replace("group.consumer.", "group.share.")
     if history.is_streams:
         text = text.replace("group.consumer.", "group.streams.")
     if history.is_connect:
@@ -86,12 +93,8 @@ def advice_for(finding: Finding, history: History) -> str:
 def presets_for(finding: Finding, history: History) -> tuple[str, ...]:
     """The pattern's presets, as far as they are about such a group."""
     presets = () if history.is_connect else finding.pattern.presets
+    presets = tuple(one for one in presets if (one in _SHARE_PRESETS) == history.is_shared)
     return tuple(one for one in presets if one in _STREAMS_PRESETS or not history.has_threads)
-
-
-def is_share_group(history: History) -> bool:
-    """Whether the storm's members are share consumers."""
-    return bool(history.settings.get("group.protocol") == "share")
 
 
 def _protocol(history: History) -> str:
@@ -107,6 +110,11 @@ def _is_static(history: History) -> bool:
 
 
 def _deploy_wave(finding: Finding, history: History) -> str:
+    if history.is_shared:
+        mode, _, explicit = _EXPLICIT.partition("=")
+        if history.settings.get(mode) == explicit:
+            return "Nothing in the group: a consumer that closes gives back only what it has not done."
+        return f"Use {_EXPLICIT}: a consumer that closes then gives back only what it has not done."
     is_static = _is_static(history)
     if is_static and not finding.rebalances:
         return "Nothing in the group: partitions wait for as long as a restart takes. Make restarts faster."
@@ -138,6 +146,11 @@ def _needless_moves(finding: Finding, history: History) -> str:
 
 def _poison_record(finding: Finding, history: History) -> str:
     general = finding.pattern.advice
+    if history.is_shared:
+        return (
+            "Reject the record (AcknowledgeType.REJECT) before the work that ends the process; "
+            "group.share.delivery.count.limit bounds how many consumers it ends."
+        )
     return general if history.of_kind("poll-timeout") else f"{general.partition(';')[0]}."
 
 
@@ -197,6 +210,8 @@ def _waits_for_heartbeat(finding: Finding, history: History) -> str:
 def _session_expired(finding: Finding, history: History) -> str:
     """A client told last that the coordinator moved did not stand still; one that dies keeps its name."""
     general = finding.pattern.advice
+    if history.is_shared:
+        return f"{general.partition(';')[0]}; {_UNTIL_OTHERS}"
     moved = {one.member for one in history.refusals if one.error in COORDINATOR_ERRORS}
     if finding.match.members and moved.issuperset(finding.match.members):
         return next(one.advice for one in PATTERNS if one.name == "coordinator-moved")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from groupstorm.history.rebalances import Row
+from groupstorm.trace.events.scenario import OF_A_RECORD
 from groupstorm.wording import counted, lasting
 
 #: Errors with which a coordinator refuses what a member sends that is no member any more.
@@ -66,6 +67,12 @@ def _request_refused(row: Row) -> str | None:
     return _REFUSED.get(row["error"])
 
 
+def _step(row: Row) -> str | None:
+    if row.get("detail") == OF_A_RECORD:
+        return "killed-by-record"
+    return "coordinator-away" if row["cause"] == "coordinator-failover" else None
+
+
 def _restoring(row: Row) -> str | None:
     return "restored-from-nothing" if row.get("cause") == "nothing" and row.get("lag") != 0 else None
 
@@ -115,7 +122,7 @@ _INCIDENTS: Final[Mapping[str, _Classify]] = {
     "partitions_deleted": _always("topics-changed"),
     "task_restoring": _restoring,
     "instance_gone": _always("instance-gone"),
-    "step_taken": _by("cause", {"coordinator-failover": "coordinator-away"}),
+    "step_taken": _step,
 }
 
 

@@ -73,6 +73,13 @@ def with_changes(history: History, changes: Iterable[Change]) -> list[Rebalance]
     ]
 
 
+def killed_by_records(history: History) -> list[Change]:
+    """Members of a share group that went because work on a record had ended their process."""
+    killed = {(one.member, one.time_us) for one in history.of_kind("killed-by-record")}
+    alive = ((one, one.alive) for one in history.went() if one.alive is not None)
+    return [one for one, row in alive if (one.member, row["time_us"]) in killed]
+
+
 def away(history: History, members: Collection[str], from_us: int, to_us: int) -> list[Absence]:
     """Absences of ``members`` that began in a time."""
     return [one for one in history.absences if one.member in members and from_us <= one.from_us <= to_us]
