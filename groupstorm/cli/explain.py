@@ -258,6 +258,8 @@ def _print_finding(number: int, finding: Finding, history: History, lines: Mappi
 
 def _cost(finding: Finding, history: History) -> str:
     count = counted(len(finding.rebalances), "rebalance")
+    if finding.match.down_us and not finding.rebalances:
+        return f"tasks down for {seconds(finding.match.down_us / _SECOND_US)}"
     if history.unowned_us is None and history.rebalances_are_least:
         return f"at least {count}"
     if history.unowned_us is None:

@@ -60,12 +60,23 @@ _INTERVAL: Final = "group.consumer.heartbeat.interval.ms"
 _INTERVAL_MIN: Final = "group.consumer.min.heartbeat.interval.ms"
 
 
-_EXPLICIT: Final = "share.acknowledgement.mode=explicit"
-#: A share group gives the records of a consumer that is gone to others before its session ends.
-_UNTIL_OTHERS: Final = (
-    "others get its records when its connection closes, or when their locks end "
-    "(group.share.record.lock.duration.ms), and its place in the group after group.share.session.timeout.ms."
-)
+_ON_RACKS: Final = ", and place standbys in other racks (rack.aware.assignment.tags)"
+#: What the owner of share consumers can do: nobody owns a partition there, and no member is static.
+_OF_SHARE: Final[Mapping[str, str]] = {
+    "deploy-wave": (
+        "Nothing in the group. With share.acknowledgement.mode=explicit a consumer that closes gives back "
+        "only the records that it has not done."
+    ),
+    "poison-record": (
+        "Reject the record (AcknowledgeType.REJECT) before the work that ends the process; "
+        "group.share.delivery.count.limit bounds how many consumers it ends."
+    ),
+    "session-expired": (
+        "Find out why the process died or stood still (GC, CPU limits, network). Others get its records when "
+        "its connection closes or their locks end (group.share.record.lock.duration.ms), and its place in "
+        "the group after group.share.session.timeout.ms."
+    ),
+}
 
 
 def advice_for(finding: Finding, history: History) -> str:
@@ -79,9 +90,11 @@ def advice_for(finding: Finding, history: History) -> str:
     if history.is_consumer_group:
         text = text.replace(" session.timeout.ms", " group.consumer.session.timeout.ms")
     if history.is_shared:
-        text = text.replace("group.consumer.", "group.share.")
+        text = _OF_SHARE.get(pattern.name, text).replace("group.consumer.", "group.share.")
     if history.is_streams:
         text = text.replace("group.consumer.", "group.streams.")
+    if history.is_streams and history.is_consumer_group:  # its assignor knows no racks
+        text = text.replace(_ON_RACKS, "").replace("num.standby", "group.streams.num.standby")
     if history.is_connect:
         text = text.replace("its partitions", "its connectors and tasks")
     culprits = match.partitions if 0 < len(match.partitions) <= _NAMED_MAX else match.members
@@ -110,11 +123,6 @@ def _is_static(history: History) -> bool:
 
 
 def _deploy_wave(finding: Finding, history: History) -> str:
-    if history.is_shared:
-        mode, _, explicit = _EXPLICIT.partition("=")
-        if history.settings.get(mode) == explicit:
-            return "Nothing in the group: a consumer that closes gives back only what it has not done."
-        return f"Use {_EXPLICIT}: a consumer that closes then gives back only what it has not done."
     is_static = _is_static(history)
     if is_static and not finding.rebalances:
         return "Nothing in the group: partitions wait for as long as a restart takes. Make restarts faster."
@@ -146,11 +154,6 @@ def _needless_moves(finding: Finding, history: History) -> str:
 
 def _poison_record(finding: Finding, history: History) -> str:
     general = finding.pattern.advice
-    if history.is_shared:
-        return (
-            "Reject the record (AcknowledgeType.REJECT) before the work that ends the process; "
-            "group.share.delivery.count.limit bounds how many consumers it ends."
-        )
     return general if history.of_kind("poll-timeout") else f"{general.partition(';')[0]}."
 
 
@@ -210,8 +213,6 @@ def _waits_for_heartbeat(finding: Finding, history: History) -> str:
 def _session_expired(finding: Finding, history: History) -> str:
     """A client told last that the coordinator moved did not stand still; one that dies keeps its name."""
     general = finding.pattern.advice
-    if history.is_shared:
-        return f"{general.partition(';')[0]}; {_UNTIL_OTHERS}"
     moved = {one.member for one in history.refusals if one.error in COORDINATOR_ERRORS}
     if finding.match.members and moved.issuperset(finding.match.members):
         return next(one.advice for one in PATTERNS if one.name == "coordinator-moved")

@@ -58,9 +58,9 @@ def under_way_at(history: History, times_us: Iterable[int]) -> list[Rebalance]:
     return [one for time_us in times_us for one in under_way(history, [(time_us, time_us)])]
 
 
-def begins_after(rebalance: Rebalance, asked_us: int, within_us: int = SECOND_US) -> bool:
+def begins_after(rebalance: Rebalance, asked_us: int) -> bool:
     """Whether one of its rounds began so soon after a member had asked for it."""
-    return any(0 <= one.begun_us - asked_us <= within_us for one in rebalance.rounds)
+    return any(0 <= one.begun_us - asked_us <= SECOND_US for one in rebalance.rounds)
 
 
 def with_changes(history: History, changes: Iterable[Change]) -> list[Rebalance]:
