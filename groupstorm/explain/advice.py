@@ -14,6 +14,7 @@ from groupstorm.explain.patterns.deployments import RESTARTS_MIN
 from groupstorm.explain.patterns.selecting import find_restarts, rounds_of
 from groupstorm.explain.patterns.sessions import may_have_closed
 from groupstorm.explain.patterns.waiting import herder_busy_us, poison_record
+from groupstorm.tables import rows
 from groupstorm.wording import counted, lasting, listed
 
 #: Assignors of classic groups with which everybody gives up everything in a round.
@@ -33,50 +34,13 @@ _NAMES_CULPRITS: Final = (
     "uncommitted",
 )
 
-#: What the owner of a Kafka Streams application can do, where it is something else.
-_OF_STREAMS: Final[Mapping[str, str]] = {
-    "max-poll-interval": (
-        "Raise max.poll.interval.ms above the longest time that a thread works between two polls, or lower "
-        "max.poll.records (1,000 by default in Kafka Streams): a processor that waits keeps its thread from "
-        "polling."
-    ),
-    "mixed-assignors": "Roll twice: first with upgrade.from set to the old release, then without it.",
-    "commit-in-rebalance": "Nothing to turn: Kafka Streams gives its tasks up and joins again.",
-    "zombie": (
-        "Look why the thread was out of the group; it closes its tasks by itself, and "
-        "processing.guarantee=exactly_once_v2 hides what it did meanwhile."
-    ),
-    "migration-refused": (
-        "Stop all instances, and let them leave the group or wait for session.timeout.ms: an application "
-        "changes its protocol only while its group has no members (groupstorm compare migrate-streams)."
-    ),
-    "needless-moves": "Nothing in the assignor: Kafka Streams moves tasks to where their state is.",
-    "subscriptions-differ": "Run one topology in all instances of one application.id.",
-}
+#: What the owner of a kind of group can do, where it is something else.
+_OF_KIND: Final = {(kind, name): text for kind, name, text in rows(__package__, "advice")}
 _STREAMS_PRESETS: Final = frozenset({"migrate-streams", "rack-bill", "standby-loss", "stateful-warmup"})
 _SHARE_PRESETS: Final = frozenset({"poison-in-a-share-group", "share-deploy", "share-locks"})
 _SOURCE_MISSING: Final = frozenset({"MissingSourceTopicException", "INCOMPLETE_SOURCE_TOPIC_METADATA"})
 _INTERVAL: Final = "group.consumer.heartbeat.interval.ms"
 _INTERVAL_MIN: Final = "group.consumer.min.heartbeat.interval.ms"
-
-
-_ON_RACKS: Final = ", and place standbys in other racks (rack.aware.assignment.tags)"
-#: What the owner of share consumers can do: nobody owns a partition there, and no member is static.
-_OF_SHARE: Final[Mapping[str, str]] = {
-    "deploy-wave": (
-        "Nothing in the group. With share.acknowledgement.mode=explicit a consumer that closes gives back "
-        "only the records that it has not done."
-    ),
-    "poison-record": (
-        "Reject the record (AcknowledgeType.REJECT) before the work that ends the process; "
-        "group.share.delivery.count.limit bounds how many consumers it ends."
-    ),
-    "session-expired": (
-        "Find out why the process died or stood still (GC, CPU limits, network). Others get its records when "
-        "its connection closes or their locks end (group.share.record.lock.duration.ms), and its place in "
-        "the group after group.share.session.timeout.ms."
-    ),
-}
 
 
 def advice_for(finding: Finding, history: History) -> str:
@@ -85,16 +49,16 @@ def advice_for(finding: Finding, history: History) -> str:
     own = _OF_PATTERN.get(pattern.name)
     text = pattern.advice if own is None else own(finding, history)
     if history.has_threads:
-        text = _OF_STREAMS.get(pattern.name, text).replace("protocol=consumer", "protocol=streams")
+        text = _OF_KIND.get(("streams", pattern.name), text).replace("protocol=consumer", "protocol=streams")
         text = text.replace("; in sarama Consumer.Group.Rebalance.Timeout", "")
     if history.is_consumer_group:
         text = text.replace(" session.timeout.ms", " group.consumer.session.timeout.ms")
     if history.is_shared:
-        text = _OF_SHARE.get(pattern.name, text).replace("group.consumer.", "group.share.")
+        text = _OF_KIND.get(("share", pattern.name), text).replace("group.consumer.", "group.share.")
     if history.is_streams:
         text = text.replace("group.consumer.", "group.streams.")
-    if history.is_streams and history.is_consumer_group:  # its assignor knows no racks
-        text = text.replace(_ON_RACKS, "").replace("num.standby", "group.streams.num.standby")
+    if history.is_streams and history.is_consumer_group:
+        text = _OF_KIND.get(("streams-group", pattern.name), text)
     if history.is_connect:
         text = text.replace("its partitions", "its connectors and tasks")
     culprits = match.partitions if 0 < len(match.partitions) <= _NAMED_MAX else match.members

@@ -309,9 +309,7 @@ def _from_nothing(history: History) -> tuple[list[Incident], list[Incident], lis
         begun = bisect_right(history.rebalances, one.time_us, key=lambda each: each.begun_us)
         last = history.rebalances[max(0, begun - 1) : begun]
         since_us = max((each.begun_us for each in last), default=0)
-        ended = {
-            process_of(change.member) for each in last for change in each.changes if change.kind == "went"
-        }
+        ended = {process_of(two.member) for each in last for two in each.changes if two.kind == "went"}
         gone = [
             each
             for each in history.of_kind("instance-gone")
