@@ -204,7 +204,7 @@ def advice_sentences(advice: Advice, goals: Sequence[Requirement]) -> Iterator[s
         whole = " and ".join(map(str, goals))
         purpose = (
             f"the smallest change that meets {whole}" if goals else f"the least {_phrase(advice.figure)}"
-        )
+        ).replace("least tasks", "least time with tasks")
         yield f"Change {chosen.label}: {purpose}."
         before = advice.plain
         for one in advice.steps():

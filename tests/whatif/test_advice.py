@@ -290,3 +290,14 @@ def test_a_change_with_which_consumers_live_on_is_named_if_no_figure_is_better(t
     advice = advised(tmp_path, {**CRASH, "do": "crash-restart"}, runs=4, start_ms=9_000, **static)
     assert "but as it is, consumers ended with UNRELEASED_INSTANCE_ID" in advice.reason
     assert advice.reason.endswith(" and not with group.protocol=classic with cooperative-sticky")
+
+
+def test_an_application_with_state_is_advised_by_the_time_in_which_its_tasks_are_down(tmp_path: Path) -> None:
+    """A task that restores its state has an owner, and is down."""
+    lost = {"at_ms": 600_000, "do": "lose-host", "members": [1]}
+    file = tmp_path / "scenario.yaml"
+    streams = {"application": "streams", "members": 3, "partitions": 6, "record_rate": 10}
+    written = {"name": "x", "settings": streams, "steps": [START, lost], "figures_from": 300_000}
+    file.write_text(yaml.safe_dump(written), "utf-8")
+    advice = Search(Sweep(str(file), None, (), 0, 2, {}), (), 2, lambda done, total: None).advise()
+    assert advice.figure == "task_downtime_seconds"
