@@ -127,8 +127,8 @@ def test_tasks_that_a_new_instance_takes_without_state_are_not_those_of_a_lost_h
     one = explained(scenario_storm(tmp_path, LOST_HOST % ", group.protocol: streams"))
     (found,) = [each for each in one.findings if each.pattern.name == "state-lost"]
     assert found.match.sentence.startswith(
-        "1 instance went, and 2 tasks had to be restored from the beginning of their changelogs; 2 more "
-        "tasks moved to instances that had none of their state. They were down for "
+        "1 instance went, and 2 tasks had to be restored from the beginning of a changelog; 2 more tasks "
+        "moved to instances that had none of their state. Their downtime, from the end of their owners on: "
     )
     assert found.match.members == ("instance-1",)
     assert found.pattern.advice == "Raise group.streams.num.standby.replicas."

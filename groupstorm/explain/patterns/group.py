@@ -275,11 +275,11 @@ def state_lost(history: History) -> Match | None:
     down_us = history.from_scratch_down_us
     sentence = (
         f"{counted(len(processes), 'instance')} went, and {counted(len(lost), 'task')} had to be restored "
-        "from the beginning of their changelogs"
+        "from the beginning of a changelog"
     )
     if moved:
         sentence += f"; {counted(len(moved), 'more task')} moved to instances that had none of their state"
-    sentence += f". They were down for {lasting(down_us)}, since their owners had gone."
+    sentence += f". Their downtime, from the end of their owners on: {lasting(down_us)}."
     return Match(sentence, processes, (), (), [one.row for one in (*gone, *lost)], down_us=down_us)
 
 
@@ -310,12 +310,12 @@ def _from_nothing(history: History) -> tuple[list[Incident], list[Incident], lis
         last = history.rebalances[max(0, begun - 1) : begun]
         since_us = max((each.begun_us for each in last), default=0)
         ended = {process_of(two.member) for each in last for two in each.changes if two.kind == "went"}
-        gone = [
-            each
+        gone = {
+            each.row["process"]: each
             for each in history.of_kind("instance-gone")
             if each.time_us <= one.time_us and (each.time_us >= since_us or each.row["process"] in ended)
-        ]
-        found[0].extend(gone)
+        }
+        found[0].extend(gone.values())
         found[1 if gone else 2].append(one)
     return found
 
