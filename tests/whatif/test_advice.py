@@ -282,6 +282,23 @@ def test_share_consumers_are_not_made_consumers_by_a_setting() -> None:
     assert not any("group.protocol" in change.settings for change in changes)
 
 
+def test_share_consumers_have_changes_and_lines_of_their_own() -> None:
+    """Java alone has share consumers. Topics with rates by their names get records, too."""
+    share = {"group.protocol": "share", "topic_partitions": {"mails": 4}, "record_rate": {"mails": 4}}
+    changes = changes_of(scenario([START], **share).resolve(None, 0, {}))
+    names = {change.name for change in changes}
+    assert {
+        "share.acknowledgement.mode=explicit",
+        "max.poll.records=1",
+        "share.acquire.mode=record_limit",
+    } < names
+    assert "group.share.record.lock.duration.ms=15s" in names
+    assert not [name for name in names if name.startswith(("partition.assignment", "group.instance"))]
+    changed = {"max.poll.records": 1, "share.acknowledgement.mode": "explicit"}
+    own = lines_of(changed, members("java", **{"group.protocol": "share"}))
+    assert own.of_clients == {"java": ("max.poll.records=1", "share.acknowledgement.mode=explicit")}
+
+
 @pytest.mark.slow
 def test_a_change_with_which_consumers_live_on_is_named_if_no_figure_is_better(tmp_path: Path) -> None:
     """A member of KIP-848 that dies cannot take its group.instance.id back, and ends; one of the classic
