@@ -60,6 +60,7 @@ def advice_for(finding: Finding, history: History) -> str:
     if history.is_streams and history.is_consumer_group:
         text = _OF_KIND.get(("streams-group", pattern.name), text)
     if history.is_connect:
+        text = _OF_KIND.get(("connect", pattern.name), text)
         text = text.replace("its partitions", "its connectors and tasks")
     culprits = match.partitions if 0 < len(match.partitions) <= _NAMED_MAX else match.members
     if pattern.name not in _NAMES_CULPRITS or not 0 < len(culprits) <= _NAMED_MAX:
@@ -140,11 +141,6 @@ def _slow_worker(finding: Finding, history: History) -> str:
 
 
 def _held_join_phase(finding: Finding, history: History) -> str:
-    if history.is_connect:
-        return (
-            "Find the connectors and tasks that take long to stop (task.shutdown.graceful.timeout.ms bounds "
-            "a task); a join phase waits for rebalance.timeout.ms at most."
-        )
     general = finding.pattern.advice
     consumer = general[general.index("group.protocol") :]
     if poison_record(history) is not None:
@@ -192,15 +188,6 @@ def _session_expired(finding: Finding, history: History) -> str:
     return f"{rollout} Else {general[0].lower()}{general[1:]}"
 
 
-def _livelock(finding: Finding, history: History) -> str:
-    if not history.is_connect:
-        return finding.pattern.advice
-    return (
-        "Look in the coordinator's log for the worker that begins every round, and why. Workers of another "
-        "cluster with the same group.id do this, or a worker that cannot read what the leader assigns."
-    )
-
-
 def _static_session_too_short(finding: Finding, history: History) -> str:
     stood = " If they were not restarted, find out why they stood still (GC, CPU limits, network)."
     return f"{finding.pattern.advice}{stood if finding.match.unknown else ''}"
@@ -227,7 +214,6 @@ _OF_PATTERN: Final[Mapping[str, Callable[[Finding, History], str]]] = {
     "session-expired": _session_expired,
     "static-session-too-short": _static_session_too_short,
     "failing-members": _failing_members,
-    "livelock": _livelock,
 }
 
 

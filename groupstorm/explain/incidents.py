@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from groupstorm.history.rebalances import Row
-from groupstorm.trace.events.scenario import OF_A_RECORD
 from groupstorm.wording import counted, lasting
 
 #: Errors with which a coordinator refuses what a member sends that is no member any more.
@@ -68,7 +67,7 @@ def _request_refused(row: Row) -> str | None:
 
 
 def _step(row: Row) -> str | None:
-    if row.get("detail") == OF_A_RECORD:
+    if row.get("detail") == "of a record":  # a share consumer's process ended with its work on one
         return "killed-by-record"
     return "coordinator-away" if row["cause"] == "coordinator-failover" else None
 

@@ -39,8 +39,6 @@ GENERATION_MIN_US: Final = 10_000
 PRINTED_US: Final = 1_000_000
 
 UNREVOKED: Final = "UNREVOKED_PARTITIONS"
-#: A thread of Kafka Streams joins again when others have given up what is to be its own.
-_TO_CHANGE_OWNER: Final = "tasks-change-owner"
 _SECOND_HALF: Final = frozenset({Cause.MEMBER_UPDATED, Cause.LEADER_REJOINED})
 
 
@@ -298,11 +296,12 @@ class Recorder:
         joined = before.rounds[-1].joined
         if joined is not None and joined.get("count") == 1:
             return False  # there is nobody to give partitions to
-        asked = self._history.incidents.get("follow-up", ())[-1:]
-        is_told = any(
-            one.row["cause"] == _TO_CHANGE_OWNER and one.time_us >= before.ended_us for one in asked
+        # a thread of Kafka Streams joins again when others have given up what is to be its own
+        due = self._history.incidents.get("follow-up", ())[-1:]
+        waits = any(
+            one.row["cause"] == "tasks-change-owner" and one.time_us >= before.ended_us for one in due
         )
-        if is_told or self.figures.has_revoked(row.get("member_id", "")):
+        if waits or self.figures.has_revoked(row.get("member_id", "")):
             return True
         if not self._history.is_imported and self._says_owners:
             return False

@@ -24,9 +24,8 @@ from groupstorm.verdicts.ranking import unfit_variants
 from groupstorm.verdicts.requirements import Requirement
 from groupstorm.whatif.knobs import changes_of, noticed_after_ms, removes_healthy
 
-#: Without a goal: what is to become less.
+#: Without a goal: what is to become less; of Kafka Streams DOWN, as a task that restores has an owner.
 UNOWNED: Final = "unowned_partition_seconds"
-#: And in a Kafka Streams application: a task that restores its state has an owner.
 DOWN: Final = "task_downtime_seconds"
 #: Pairs are made of the best change of each of so many knobs.
 KNOBS_IN_PAIRS: Final = 5
@@ -34,7 +33,10 @@ KNOBS_IN_PAIRS: Final = 5
 #: what makes static membership work.
 _TOGETHER: Final = (frozenset({"membership", "session.timeout.ms"}),)
 AS_IT_IS: Final = "as it is"
-_COUNTS: Final = {UNOWNED: "partition-seconds without an owner", DOWN: "seconds in which a task is down"}
+_COUNTS: Final = {
+    figure: f"more than the seeds vary, than a tenth, and than {BY_FIGURE[figure].noticed:g} {what}"
+    for figure, what in ((UNOWNED, "partition-seconds without an owner"), (DOWN, "seconds of tasks down"))
+}
 
 
 class Tried(NamedTuple):
@@ -132,8 +134,7 @@ class Search:
         if not self._goals and plain.spread(figure) is None:
             raise InputError(f"--goal: needed, because the scenario as it is has no value of {figure}")
         scenario = self._sweep.scenario_of(Point((), {}))
-        rank = {BY_FIGURE[lead].key: 1}
-        start = start_outweighs([scenario], {AS_IT_IS: plain.figures}, plain.start_us, rank)
+        start = start_outweighs([scenario], {lead: plain.figures}, plain.start_us, {BY_FIGURE[lead].key: 1})
         if not self._goals and start is not None:
             advice.reason = f"nothing is advised: {start}"
             return advice
@@ -233,11 +234,8 @@ class Search:
             if reaching:
                 sentence += " in a way that the seeds do not explain"
         else:
-            least = f"{BY_FIGURE[advice.figure].noticed:g} {_COUNTS[advice.figure]}"
-            sentence = (
-                "no change of one or two settings makes a difference that counts (more than the seeds vary, "
-                f"than a tenth, and than {least})"
-            )
+            counts = _COUNTS[advice.figure]
+            sentence = f"no change of one or two settings makes a difference that counts ({counts})"
             why, well = _unfit(advice.plain), [one.label for one in ran if not _unfit(one)]
             if why and not well:
                 return f"{sentence}: as it is, and with every change, {why}"

@@ -304,7 +304,7 @@ def test_a_share_group_has_no_static_members(tmp_path: Path) -> None:
     deploy = "  - {at_ms: 2m, do: rolling-restart}\n  - {at_ms: 4m, do: pause, members: [1], for_ms: 50s}\n"
     one = explained(scenario_storm(tmp_path, SHARE % "" + deploy))
     found = {finding.pattern.name: finding.pattern for finding in one.findings}
-    assert found["deploy-wave"].advice.startswith("Use share.acknowledgement.mode=explicit: ")
+    assert found["deploy-wave"].advice.startswith("Nothing in the group. With share.acknowledgement.mode=")
     assert found["deploy-wave"].presets == ("share-deploy",)
     assert "group.share.record.lock.duration.ms" in found["session-expired"].advice
     (silent,) = [each.match for each in one.findings if each.pattern.name == "session-expired"]

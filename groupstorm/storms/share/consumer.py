@@ -21,7 +21,7 @@ from groupstorm.storms.share.membership import CLOSED, CRASHED, ShareMembership
 from groupstorm.storms.share.work import Acknowledgements, BatchOfWork, Records, ShareWork
 from groupstorm.storms.world.environment import Environment
 from groupstorm.trace.events import share as events
-from groupstorm.trace.events.scenario import OF_A_RECORD, StepTaken
+from groupstorm.trace.events.scenario import StepTaken
 from groupstorm.trace.schema import Source
 
 #: The time for which close() waits.
@@ -212,7 +212,7 @@ class ShareConsumer(ShareMembership):
             self.clock.at(batch.end_us, self._worked, batch)
             self._watch_poll()
         elif batch.dies:
-            step = StepTaken(self.config.group_id, self.name, "crash", OF_A_RECORD)
+            step = StepTaken(self.config.group_id, self.name, "crash", "of a record")
             self._environment.trace.emit(Source.WORLD, step)
             self._gone(CRASHED)
         elif not self._buffer and batch.count < self._max_records:

@@ -20,10 +20,6 @@ class ScenarioStarted(NamedTuple):
     process_rate: int
 
 
-#: `detail` of the end of a share consumer's process that its work on a record brought.
-OF_A_RECORD = "of a record"
-
-
 class StepTaken(NamedTuple):
     """The scenario did something: ``cause`` is the step's kind (stop, start, crash, pause ...)."""
 
