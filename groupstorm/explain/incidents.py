@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from groupstorm.history.causes import ASKED_TO_STOP
 from groupstorm.history.rebalances import Row
 from groupstorm.wording import counted, lasting
 
@@ -67,9 +68,11 @@ def _request_refused(row: Row) -> str | None:
 
 
 def _step(row: Row) -> str | None:
-    if row.get("detail") == "of a record":  # a share consumer's process ended with its work on one
-        return "killed-by-record"
-    return "coordinator-away" if row["cause"] == "coordinator-failover" else None
+    away = "coordinator-away" if row["cause"] == "coordinator-failover" else None
+    # a share consumer's process ends with its work "of a record"
+    return {"of a record": "killed-by-record", ASKED_TO_STOP: "asked-to-stop"}.get(
+        row.get("detail") or "", away
+    )
 
 
 def _restoring(row: Row) -> str | None:

@@ -312,3 +312,11 @@ def test_a_share_group_has_no_static_members(tmp_path: Path) -> None:
     assert max(each.lasted_us for each in one.history.rebalances) < 15 * SECOND_US, (
         "a share group is Stable as long as it has members: members have their targets in 10 s"
     )
+
+
+def test_share_consumers_that_poll_too_late_are_no_deployment(tmp_path: Path) -> None:
+    """Each leaves while it works on the record for longer than max.poll.interval.ms, and comes back."""
+    slow = ", max.poll.interval.ms: 30s, slow_records: [{partition: 1, at: 2m, takes: 60s}]"
+    one = explained(scenario_storm(tmp_path, SHARE % slow))
+    assert len({change.member for change in one.history.went()}) >= 3
+    assert "deploy-wave" not in names(one)
