@@ -37,7 +37,6 @@ _NAMES_CULPRITS: Final = (
 #: What the owner of a kind of group can do, where it is something else.
 _OF_KIND: Final = {(kind, name): text for kind, name, text in rows(__package__, "advice")}
 _STREAMS_PRESETS: Final = frozenset({"migrate-streams", "rack-bill", "standby-loss", "stateful-warmup"})
-_SHARE_PRESETS: Final = frozenset({"poison-in-a-share-group", "share-deploy", "share-locks"})
 _SOURCE_MISSING: Final = frozenset({"MissingSourceTopicException", "INCOMPLETE_SOURCE_TOPIC_METADATA"})
 _INTERVAL: Final = "group.consumer.heartbeat.interval.ms"
 _INTERVAL_MIN: Final = "group.consumer.min.heartbeat.interval.ms"
@@ -71,7 +70,7 @@ def advice_for(finding: Finding, history: History) -> str:
 def presets_for(finding: Finding, history: History) -> tuple[str, ...]:
     """The pattern's presets, as far as they are about such a group."""
     presets = () if history.is_connect else finding.pattern.presets
-    presets = tuple(one for one in presets if (one in _SHARE_PRESETS) == history.is_shared)
+    presets = tuple(one for one in presets if ("share" in one) == history.is_shared)
     return tuple(one for one in presets if one in _STREAMS_PRESETS or not history.has_threads)
 
 

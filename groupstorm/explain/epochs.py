@@ -141,8 +141,7 @@ class Epochs:
 
     def _state_changed(self, row: Row) -> None:
         state = row["state"]
-        is_again = state == GroupState.STABLE and row.get("previous_state") != GroupState.EMPTY
-        self._says_stable = self._says_stable or is_again
+        self._says_stable |= state == GroupState.STABLE and row.get("previous_state") != GroupState.EMPTY
         if self._round is None:
             if state in _UNDER_WAY and not self.is_counting:
                 self._begin(row)

@@ -207,10 +207,9 @@ class Memberships:
 
     def __init__(self) -> None:
         self.by_clients = False
-        #: Member id -> name, and client id.
+        #: Member id -> name, and client id; client id -> the member id that it had last.
         self._names: dict[str, str] = {}
         self._clients: dict[str, str] = {}
-        #: Client id -> the member id that it had last.
         self._ids: dict[str, str] = {}
         #: The last row of each member that shows it alive.
         self._alive: dict[str, Row] = {}

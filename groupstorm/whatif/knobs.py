@@ -149,8 +149,7 @@ def _effort(name: str, value: int) -> int:
 
 
 def _static(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
-    members = range(settings.integer("members"))
-    if is_shared(settings) or any(settings.of_member(index).instance for index in members):
+    if is_shared(settings) or any(settings.of_member(n).instance for n in range(settings.integer("members"))):
         return
     if settings.choice(INSTANCE) == "none":
         chosen = "podname" if settings.choice("deployment") != "processes" else "ordinal"

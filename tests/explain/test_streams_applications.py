@@ -128,7 +128,7 @@ def test_tasks_that_a_new_instance_takes_without_state_are_not_those_of_a_lost_h
     (found,) = [each for each in one.findings if each.pattern.name == "state-lost"]
     assert found.match.sentence.startswith(
         "1 instance went, and 2 tasks had to be restored from the beginning of a changelog; 2 more tasks "
-        "moved to instances that had none of their state. Their downtime, from the end of their owners on: "
+        "moved to instances without state. Their downtime, from the end of their owners on: "
     )
     assert found.match.members == ("instance-1",)
     assert found.pattern.advice == "Raise group.streams.num.standby.replicas."

@@ -273,13 +273,12 @@ def state_lost(history: History) -> Match | None:
         return None
     processes = unique(str(one.row["process"]) for one in gone)
     down_us = history.from_scratch_down_us
+    more = f"; {counted(len(moved), 'more task')} moved to instances without state" if moved else ""
     sentence = (
         f"{counted(len(processes), 'instance')} went, and {counted(len(lost), 'task')} had to be restored "
-        "from the beginning of a changelog"
+        f"from the beginning of a changelog{more}. Their downtime, from the end of their owners on: "
+        f"{lasting(down_us)}."
     )
-    if moved:
-        sentence += f"; {counted(len(moved), 'more task')} moved to instances that had none of their state"
-    sentence += f". Their downtime, from the end of their owners on: {lasting(down_us)}."
     return Match(sentence, processes, (), (), [one.row for one in (*gone, *lost)], down_us=down_us)
 
 
