@@ -201,7 +201,8 @@ def advice_sentences(advice: Advice, goals: Sequence[Requirement]) -> Iterator[s
     if chosen is None:
         yield f"{advice.reason[0].upper()}{advice.reason[1:]}."
     else:
-        purpose = f"the least {_phrase(advice.figure)}"
+        least = _phrase(advice.figure)
+        purpose = f"the least {'time with ' if least.startswith('tasks') else ''}{least}"
         if goals:
             purpose = f"the smallest change that meets {' and '.join(map(str, goals))}"
         elif advice.others:  # with a little less, perhaps

@@ -9,7 +9,7 @@ from typing import Final
 
 from groupstorm.cli.explain_groups import groups_grid, to_explain, worst_first
 from groupstorm.cli.printing import print_command, print_grid, print_indented, print_json, print_paragraph
-from groupstorm.explain.advice import first_answer, is_share_group
+from groupstorm.explain.advice import first_answer
 from groupstorm.explain.as_json import as_json
 from groupstorm.explain.explanation import Explanation
 from groupstorm.explain.explanation import explain as explain_trace
@@ -208,7 +208,7 @@ def _without_members(history: History) -> str:
 
 
 def _unowned_unknown(history: History) -> str:
-    if is_share_group(history):
+    if history.is_shared and not history.is_imported:
         return (
             "none counted, as nobody owns a partition of a share group; analyze has its deliveries and locks"
         )
@@ -258,6 +258,8 @@ def _print_finding(number: int, finding: Finding, history: History, lines: Mappi
 
 def _cost(finding: Finding, history: History) -> str:
     count = counted(len(finding.rebalances), "rebalance")
+    if finding.match.down_us and not finding.rebalances:
+        return f"tasks down for {seconds(finding.match.down_us / _SECOND_US)}"
     if history.unowned_us is None and history.rebalances_are_least:
         return f"at least {count}"
     if history.unowned_us is None:

@@ -14,6 +14,7 @@ from groupstorm.explain.patterns.deployments import RESTARTS_MIN
 from groupstorm.explain.patterns.selecting import find_restarts, rounds_of
 from groupstorm.explain.patterns.sessions import may_have_closed
 from groupstorm.explain.patterns.waiting import herder_busy_us, poison_record
+from groupstorm.tables import rows
 from groupstorm.wording import counted, lasting, listed
 
 #: Assignors of classic groups with which everybody gives up everything in a round.
@@ -33,26 +34,8 @@ _NAMES_CULPRITS: Final = (
     "uncommitted",
 )
 
-#: What the owner of a Kafka Streams application can do, where it is something else.
-_OF_STREAMS: Final[Mapping[str, str]] = {
-    "max-poll-interval": (
-        "Raise max.poll.interval.ms above the longest time that a thread works between two polls, or lower "
-        "max.poll.records (1,000 by default in Kafka Streams): a processor that waits keeps its thread from "
-        "polling."
-    ),
-    "mixed-assignors": "Roll twice: first with upgrade.from set to the old release, then without it.",
-    "commit-in-rebalance": "Nothing to turn: Kafka Streams gives its tasks up and joins again.",
-    "zombie": (
-        "Look why the thread was out of the group; it closes its tasks by itself, and "
-        "processing.guarantee=exactly_once_v2 hides what it did meanwhile."
-    ),
-    "migration-refused": (
-        "Stop all instances, and let them leave the group or wait for session.timeout.ms: an application "
-        "changes its protocol only while its group has no members (groupstorm compare migrate-streams)."
-    ),
-    "needless-moves": "Nothing in the assignor: Kafka Streams moves tasks to where their state is.",
-    "subscriptions-differ": "Run one topology in all instances of one application.id.",
-}
+#: What the owner of a kind of group can do, where it is something else.
+_OF_KIND: Final = {(kind, name): text for kind, name, text in rows(__package__, "advice")}
 _STREAMS_PRESETS: Final = frozenset({"migrate-streams", "rack-bill", "standby-loss", "stateful-warmup"})
 _SOURCE_MISSING: Final = frozenset({"MissingSourceTopicException", "INCOMPLETE_SOURCE_TOPIC_METADATA"})
 _INTERVAL: Final = "group.consumer.heartbeat.interval.ms"
@@ -65,17 +48,18 @@ def advice_for(finding: Finding, history: History) -> str:
     own = _OF_PATTERN.get(pattern.name)
     text = pattern.advice if own is None else own(finding, history)
     if history.has_threads:
-        text = _OF_STREAMS.get(pattern.name, text).replace("protocol=consumer", "protocol=streams")
+        text = _OF_KIND.get(("streams", pattern.name), text).replace("protocol=consumer", "protocol=streams")
         text = text.replace("; in sarama Consumer.Group.Rebalance.Timeout", "")
     if history.is_consumer_group:
         text = text.replace(" session.timeout.ms", " group.consumer.session.timeout.ms")
-    if is_share_group(history):
-        text = text.replace("group.consumer.", "group.share.").replace(
-            "its partitions wait", "the others learn of it"
-        )
+    if history.is_shared:
+        text = _OF_KIND.get(("share", pattern.name), text).replace("group.consumer.", "group.share.")
     if history.is_streams:
         text = text.replace("group.consumer.", "group.streams.")
+    if history.is_streams and history.is_consumer_group:
+        text = _OF_KIND.get(("streams-group", pattern.name), text)
     if history.is_connect:
+        text = _OF_KIND.get(("connect", pattern.name), text)
         text = text.replace("its partitions", "its connectors and tasks")
     culprits = match.partitions if 0 < len(match.partitions) <= _NAMED_MAX else match.members
     if pattern.name not in _NAMES_CULPRITS or not 0 < len(culprits) <= _NAMED_MAX:
@@ -86,12 +70,8 @@ def advice_for(finding: Finding, history: History) -> str:
 def presets_for(finding: Finding, history: History) -> tuple[str, ...]:
     """The pattern's presets, as far as they are about such a group."""
     presets = () if history.is_connect else finding.pattern.presets
+    presets = tuple(one for one in presets if ("share" in one) == history.is_shared)
     return tuple(one for one in presets if one in _STREAMS_PRESETS or not history.has_threads)
-
-
-def is_share_group(history: History) -> bool:
-    """Whether the storm's members are share consumers."""
-    return bool(history.settings.get("group.protocol") == "share")
 
 
 def _protocol(history: History) -> str:
@@ -162,11 +142,6 @@ def _slow_worker(finding: Finding, history: History) -> str:
 
 
 def _held_join_phase(finding: Finding, history: History) -> str:
-    if history.is_connect:
-        return (
-            "Find the connectors and tasks that take long to stop (task.shutdown.graceful.timeout.ms bounds "
-            "a task); a join phase waits for rebalance.timeout.ms at most."
-        )
     general = finding.pattern.advice
     consumer = general[general.index("group.protocol") :]
     if poison_record(history) is not None:
@@ -214,15 +189,6 @@ def _session_expired(finding: Finding, history: History) -> str:
     return f"{rollout} Else {general[0].lower()}{general[1:]}"
 
 
-def _livelock(finding: Finding, history: History) -> str:
-    if not history.is_connect:
-        return finding.pattern.advice
-    return (
-        "Look in the coordinator's log for the worker that begins every round, and why. Workers of another "
-        "cluster with the same group.id do this, or a worker that cannot read what the leader assigns."
-    )
-
-
 def _static_session_too_short(finding: Finding, history: History) -> str:
     stood = " If they were not restarted, find out why they stood still (GC, CPU limits, network)."
     return f"{finding.pattern.advice}{stood if finding.match.unknown else ''}"
@@ -249,7 +215,6 @@ _OF_PATTERN: Final[Mapping[str, Callable[[Finding, History], str]]] = {
     "session-expired": _session_expired,
     "static-session-too-short": _static_session_too_short,
     "failing-members": _failing_members,
-    "livelock": _livelock,
 }
 
 

@@ -45,7 +45,7 @@ class Epochs:
         #: The last row of the round in which a member came closer to its target.
         self._step: Row | None = None
         self._is_over = False
-        #: Whether rows say when the group is Stable.
+        #: Whether rows say when the group is Stable again. A share group is so from its first member on.
         self._says_stable = False
         #: Changes of membership that no bump has answered yet, and the last member that changed otherwise.
         self._changes: list[Change] = []
@@ -141,7 +141,7 @@ class Epochs:
 
     def _state_changed(self, row: Row) -> None:
         state = row["state"]
-        self._says_stable = self._says_stable or state == GroupState.STABLE
+        self._says_stable |= state == GroupState.STABLE and row.get("previous_state") != GroupState.EMPTY
         if self._round is None:
             if state in _UNDER_WAY and not self.is_counting:
                 self._begin(row)

@@ -19,6 +19,7 @@ from groupstorm.history.gaps import ClosedGap
 from groupstorm.history.rebalances import Absence, Change, ChangeKind, Rebalance, Round, Row, SlowRevocation
 from groupstorm.history.unknown import REBALANCES
 from groupstorm.imports.timeline.group import NO_PARTITIONS
+from groupstorm.imports.timeline.modern import WITHOUT_OWNERS
 from groupstorm.imports.timeline.streams import THREAD
 from groupstorm.trace.events.group_states import Cause
 
@@ -172,9 +173,16 @@ class History:
 
     @property
     def is_streams(self) -> bool:
-        """Whether the members are threads of Kafka Streams, as a scenario or their logs say."""
+        """Whether the members are threads of Kafka Streams, as a scenario or logs say."""
         protocols = {one.get("group.protocol") for one in self.settings.of_member.values()}
-        return self.settings.get("application") == "streams" or "streams" in protocols
+        is_told = self.settings.get("application") == "streams" or "streams" in protocols
+        return is_told or self.missing.get("ownership") == WITHOUT_OWNERS["streams"]
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether it is a share group, as a scenario or its coordinator's log says."""
+        is_told = self.missing.get("ownership") == WITHOUT_OWNERS["share"]
+        return is_told or self.settings.get("group.protocol") == "share"
 
     @property
     def has_threads(self) -> bool:

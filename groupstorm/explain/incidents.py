@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from groupstorm.history.causes import ASKED_TO_STOP
 from groupstorm.history.rebalances import Row
 from groupstorm.wording import counted, lasting
 
@@ -66,6 +67,14 @@ def _request_refused(row: Row) -> str | None:
     return _REFUSED.get(row["error"])
 
 
+def _step(row: Row) -> str | None:
+    away = "coordinator-away" if row["cause"] == "coordinator-failover" else None
+    # a share consumer's process ends with its work "of a record"
+    return {"of a record": "killed-by-record", ASKED_TO_STOP: "asked-to-stop"}.get(
+        row.get("detail") or "", away
+    )
+
+
 def _restoring(row: Row) -> str | None:
     return "restored-from-nothing" if row.get("cause") == "nothing" and row.get("lag") != 0 else None
 
@@ -115,7 +124,7 @@ _INCIDENTS: Final[Mapping[str, _Classify]] = {
     "partitions_deleted": _always("topics-changed"),
     "task_restoring": _restoring,
     "instance_gone": _always("instance-gone"),
-    "step_taken": _by("cause", {"coordinator-failover": "coordinator-away"}),
+    "step_taken": _step,
 }
 
 

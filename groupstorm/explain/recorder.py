@@ -296,7 +296,12 @@ class Recorder:
         joined = before.rounds[-1].joined
         if joined is not None and joined.get("count") == 1:
             return False  # there is nobody to give partitions to
-        if self.figures.has_revoked(row.get("member_id", "")):
+        # a thread of Kafka Streams joins again when others have given up what is to be its own
+        due = self._history.incidents.get("follow-up", ())[-1:]
+        waits = any(
+            one.row["cause"] == "tasks-change-owner" and one.time_us >= before.ended_us for one in due
+        )
+        if waits or self.figures.has_revoked(row.get("member_id", "")):
             return True
         if not self._history.is_imported and self._says_owners:
             return False

@@ -147,6 +147,8 @@ class Origins:
     ) -> None:
         """The member was asked to stop, also if its coordinator's row comes first. A storm has steps."""
         if isinstance(event, member_events.MemberClosed) and not self._is_imported:
+            if process_of(event.member) in self._stopping:  # it may own nothing, and leave without a word
+                self._ended_ids.setdefault(event.member_id, Origin.DEPLOY)
             return
         left_us = self._left.pop(event.member_id, None)
         if left_us is not None:

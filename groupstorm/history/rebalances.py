@@ -193,6 +193,8 @@ class SlowRevocation(NamedTuple):
 _ALIVE: Final = frozenset(
     {"join_parked", "sync_parked", "offsets_committed", "member_added", "member_replaced"}
 )
+#: Rows that show a share consumer alive, or say its end: they have no member ids.
+_ALIVE_SHARED: Final = frozenset({"share_consumer_gone", "share_records_acquired", "share_records_accepted"})
 
 
 class Memberships:
@@ -205,9 +207,10 @@ class Memberships:
 
     def __init__(self) -> None:
         self.by_clients = False
-        #: Member id -> name, and client id.
+        #: Member id -> name, and client id; client id -> the member id that it had last.
         self._names: dict[str, str] = {}
         self._clients: dict[str, str] = {}
+        self._ids: dict[str, str] = {}
         #: The last row of each member that shows it alive.
         self._alive: dict[str, Row] = {}
 
@@ -217,6 +220,7 @@ class Memberships:
         if member_id and "member" in row:
             self._names[member_id] = self.name(row)
             self._clients[member_id] = row["member"]
+            self._ids[row["member"]] = member_id
 
     def changes(self, row: Row) -> list[Change]:
         """The changes that the row says. A static member that comes back goes and comes."""
@@ -233,10 +237,10 @@ class Memberships:
     def see_alive(self, row: Row) -> None:
         """Remember the row if it shows its member alive."""
         member_id = row.get("member_id")
-        if row["event"] == "share_consumer_gone":  # rows of share consumers have no member ids
-            ids = [one for one, name in self._names.items() if name == row["member"]]
-            member_id = ids[-1] if ids else None
-        if member_id and (row["source"] == "member" or row["event"] in _ALIVE):
+        is_shared = row["event"] in _ALIVE_SHARED
+        if is_shared and self.by_clients:
+            member_id = self._ids.get(row["member"])
+        if member_id and (is_shared or row["source"] == "member" or row["event"] in _ALIVE):
             self._alive[member_id] = row
 
     def name(self, row: Row) -> str:

@@ -209,11 +209,11 @@ def story(rows: Iterable[Row], selection: Selection) -> Iterator[str]:
 
 
 def sentence(row: Row) -> str:
-    """One row in a story's words; its event and what it counts, if no story tells of it."""
+    """One row in a story's words; its event and what it counts or whom it names, if no story tells of it."""
     words = SENTENCES.get(row["event"])
     if words is not None:
         return str(words(row))
-    said = (row[name] for name in ("count", "api", "error", "detail") if name in row)
+    said = (row[name] for name in ("member", "count", "api", "error", "detail") if name in row)
     return " ".join([row["event"], *map(str, said)])
 
 

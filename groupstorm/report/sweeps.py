@@ -163,7 +163,7 @@ def _recommendations(
 
     Nothing if the points are no choices.
     """
-    ran = [one for one in outcomes if one.figures and not one.broken and (not goals or meets(one, goals))]
+    ran = [one for one in outcomes if one.figures and not one.broken]
     groups: dict[str, dict[str, Outcome]] = {}
     for outcome in ran:
         named = [*zip(sweep.names, outcome.point.labels, strict=True)]
@@ -171,11 +171,15 @@ def _recommendations(
         chosen = ", ".join(f"{name}={label}" for name, label in named if _may_be_chosen(name))
         groups.setdefault(befalls, {})[chosen] = outcome
     found: dict[str, list[str]] = {}
-    for befalls, among in groups.items():
+    for befalls, every in groups.items():
+        among = {name: one for name, one in every.items() if not goals or meets(one, goals)}
+        if not among:
+            continue
         if len(among) < 2:
             return []
-        scenarios = {name: sweep.scenario_of(one.point) for name, one in among.items()}
-        defaults = defaults_among(scenarios)
+        scenarios = {name: sweep.scenario_of(one.point) for name, one in every.items()}
+        # points that miss the goals tell, too, which settings the others had to change
+        defaults = defaults_among(scenarios) or defaults_among({name: scenarios[name] for name in among})
         if defaults is None:
             return []
         runs = {name: list(outcome.figures.values()) for name, outcome in among.items()}
@@ -261,7 +265,7 @@ def _curve_sentence(
             largest = f"{axis.name}={_label(axis, curve[last])} is the largest with which {whole} is met"
             return f"{where}{largest}{too}{_price(axis, curve, last)}."
         if place is None:
-            best = max(curve, key=lambda outcome: share_met(outcome, goals))
+            best = max(curve, key=lambda one: (share_met(one, goals), -_distance(one, goals[0])))
             return (
                 f"{where}no {axis.name} up to {_label(axis, curve[-1])} meets {whole}; {_label(axis, best)} "
                 f"comes nearest, in {share_met(best, goals):.0%} of the seeds."
@@ -326,6 +330,11 @@ def _without_axis(sweep: Sweep, outcomes: Sequence[Outcome], goals: Sequence[Req
     whole = " and ".join(map(str, goals))
     meeting = [_with_names(sweep, outcome.point) for outcome in outcomes if meets(outcome, goals)]
     return [f"{'; '.join(meeting) if meeting else 'No point'} meets {whole}."]
+
+
+def _distance(outcome: Outcome, goal: Requirement) -> float:
+    median = _median(outcome, goal.figure)
+    return math.inf if median is None else abs(median - goal.limit)
 
 
 def _label(axis: Axis, outcome: Outcome) -> str:

@@ -291,10 +291,12 @@ def _traffic_sentences(variants: Runs) -> list[str]:
         uneven = spread_of(figures.subtopology_imbalance for figures in runs)
         moved = counted(round(moves.median) if moves else 0, "move")
         taken.append(f"{moved} and {number(uneven.median if uneven else 0)} under {name}")
+    longer = "Traffic adds up, and these runs differ in length: compare it with least_duration_ms."
     return [
         f"From rack to rack went {', '.join(crossing)}.",
         "That took so many moves of partitions, and at the end an instance has so many tasks of one "
         f"sub-topology more than another: {', '.join(taken)}.",
+        *([] if BY_FIGURE["cross_rack_usd"].compares(*variants.values()) else [longer]),
     ]
 
 

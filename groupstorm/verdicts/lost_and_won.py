@@ -44,7 +44,7 @@ def _sentence(new: str, old: str, variants: Runs, reasons: Mapping[str, Sequence
     for figure in _FIGURES:
         measure = BY_FIGURE[figure]
         after, before = (spread_of(map(measure.read, variants[name])) for name in (new, old))
-        if after is None or before is None:
+        if after is None or before is None or not measure.compares(variants[new], variants[old]):
             continue
         by = after.median - before.median
         every = [figures for name in (new, old) for figures in variants[name]]

@@ -62,6 +62,11 @@ class Measure(NamedTuple):
         at_start = figures.records_skipped_at_start if self.figure == "records_skipped" else 0
         return (self.read(figures) or 0) - (at_start or 0)
 
+    def compares(self, *variants: Sequence[Figures]) -> bool:
+        """Whether the figure tells variants apart: what crosses racks adds up with all records of a run."""
+        done = [median(run.records_processed or 0 for run in runs) for runs in variants]
+        return self.key != "dollars" or max(done) - min(done) <= NOTICED_SHARE * max(done)
+
     def show(self, value: float) -> str:
         """The value in a sentence."""
         if self.unit is Unit.SECONDS:

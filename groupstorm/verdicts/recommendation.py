@@ -183,14 +183,14 @@ def recommendation(
     else:
         sentences = [_chosen(chosen, others, defaults), *_may_be_better(choice), _beaten(choice)]
     plain = defaults.has_them
-    if plain is None and (to_set := defaults.sets.get(chosen)):
+    if plain not in variants and (to_set := defaults.sets.get(chosen)):
         sentences.append(f"Set {to_set}.")
     sentences.append(cost_of(variants[chosen]))
     if plain is None:
         sentences.append(
             f"None of these has {defaults.called} ({defaults.words}): add them, to see what a change buys."
         )
-    elif plain != chosen:
+    elif plain in variants and plain != chosen:
         against = _against(variants[plain], variants[chosen], variants)
         sentences.append(f"Against {defaults.called} ({plain}) {against}")
     sentences.append(defaults.cautions.get(chosen, ""))
@@ -344,6 +344,8 @@ def _change(
     more load."""
     old, new = _spread(measure, before), _spread(measure, after)
     if old is None or new is None or not differ(measure, old, new, every):
+        return None
+    if not measure.compares(before, after):
         return None
     change = Change(measure, old, new)
     if measure.figure == "imbalance_max" and change.is_better:

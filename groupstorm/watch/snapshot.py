@@ -56,7 +56,7 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
         "_absences": dict[tuple[str, int], Absence], "_last_removed": Row | None, "_left": Row | None,
         "_given_us": dict[str, int], "_generation": _Time,
     },
-    Memberships: {"_names": _Texts, "_clients": _Texts, "_alive": _Rows},
+    Memberships: {"_names": _Texts, "_clients": _Texts, "_ids": _Texts, "_alive": _Rows},
     Epochs: {
         "_round": Round | None, "_step": Row | None, "_changes": list[Change],
         "_updated": tuple[Row, str] | None,

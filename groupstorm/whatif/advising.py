@@ -24,18 +24,19 @@ from groupstorm.verdicts.ranking import unfit_variants
 from groupstorm.verdicts.requirements import Requirement
 from groupstorm.whatif.knobs import changes_of, noticed_after_ms, removes_healthy
 
-#: Without a goal: what is to become less.
+#: Without a goal: what is to become less; of Kafka Streams DOWN, as a task that restores has an owner.
 UNOWNED: Final = "unowned_partition_seconds"
+DOWN: Final = "task_downtime_seconds"
 #: Pairs are made of the best change of each of so many knobs.
 KNOBS_IN_PAIRS: Final = 5
 #: Every change of knobs that belong together is tried in a pair: a session that outlasts a restart is
 #: what makes static membership work.
 _TOGETHER: Final = (frozenset({"membership", "session.timeout.ms"}),)
 AS_IT_IS: Final = "as it is"
-_COUNTS: Final = (
-    f"more than the seeds vary, than a tenth, and than {BY_FIGURE[UNOWNED].noticed:g} partition-seconds "
-    "without an owner"
-)
+_COUNTS: Final = {
+    figure: f"more than the seeds vary, than a tenth, and than {BY_FIGURE[figure].noticed:g} {what}"
+    for figure, what in ((UNOWNED, "partition-seconds without an owner"), (DOWN, "seconds of tasks down"))
+}
 
 
 class Tried(NamedTuple):
@@ -123,7 +124,8 @@ class Search:
         (plain,) = self._try([()])
         if plain.refused is not None:
             raise InputError(plain.refused)
-        figure = self._goals[0].figure if self._goals else UNOWNED
+        lead = UNOWNED if plain.spread(DOWN) is None else DOWN
+        figure = self._goals[0].figure if self._goals else lead
         advice = Advice(figure, plain)
         if self._goals and self._meets(plain):
             advice.reason = "the scenario meets the goal as it is: nothing has to change"
@@ -132,7 +134,7 @@ class Search:
         if not self._goals and plain.spread(figure) is None:
             raise InputError(f"--goal: needed, because the scenario as it is has no value of {figure}")
         scenario = self._sweep.scenario_of(Point((), {}))
-        start = start_outweighs([scenario], {AS_IT_IS: plain.figures}, plain.start_us, {"unowned": 1})
+        start = start_outweighs([scenario], {lead: plain.figures}, plain.start_us, {BY_FIGURE[lead].key: 1})
         if not self._goals and start is not None:
             advice.reason = f"nothing is advised: {start}"
             return advice
@@ -232,7 +234,8 @@ class Search:
             if reaching:
                 sentence += " in a way that the seeds do not explain"
         else:
-            sentence = f"no change of one or two settings makes a difference that counts ({_COUNTS})"
+            counts = _COUNTS[advice.figure]
+            sentence = f"no change of one or two settings makes a difference that counts ({counts})"
             why, well = _unfit(advice.plain), [one.label for one in ran if not _unfit(one)]
             if why and not well:
                 return f"{sentence}: as it is, and with every change, {why}"
@@ -241,7 +244,7 @@ class Search:
         before, after = advice.plain.spread(advice.figure), nearest and nearest.spread(advice.figure)
         if nearest is None or (before and after and not _is_less(after, before)):
             return sentence
-        return f"{sentence}; {nearest.label} comes nearest"
+        return f"{sentence}; {nearest.label} {'comes' if len(nearest.changes) == 1 else 'come'} nearest"
 
 
 def _tried(sweep: Sweep, changes: tuple[Alternative, ...], outcome: Outcome) -> Tried:

@@ -13,13 +13,13 @@ from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.coordinator.config import OPTIONS, bounds_beside
 from groupstorm.problems import InputError
 from groupstorm.storms.runs.choices import longest_silence_us
+from groupstorm.storms.runs.load import has_records
 from groupstorm.storms.runs.sweep import VARIANT, parse_axis
 from groupstorm.storms.scenario.consistency import is_shared, of_protocol
 from groupstorm.storms.scenario.files import ResolvedScenario, Scenario
 from groupstorm.storms.scenario.setting_names import DEPLOYMENT, LEAVE, STANDBYS, STATEFUL_SET, STREAMS
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import ROLLING_RESTART
-from groupstorm.storms.scenario.topics import mean_rate
 from groupstorm.verdicts.alternatives import Alternative
 from groupstorm.whatif.client_settings import POLL_RECORDS, STANDBYS_OF_GROUPS
 from groupstorm.whatif.drafting import AS_IT_WAS
@@ -57,6 +57,11 @@ _OF_CONSUMER: Final = (
     _Numbers(CONSUMER_HEARTBEAT, (1_000, 5_000)),
 )
 _OF_BOTH: Final = (_Numbers(POLL_INTERVAL, (MINUTE_MS, 2 * MINUTE_MS, 5 * MINUTE_MS, 10 * MINUTE_MS)),)
+_OF_SHARE: Final = (_Numbers("group.share.record.lock.duration.ms", (15_000, 30_000, 60_000)),)
+_MODES: Final = (
+    ("share.acknowledgement.mode", "explicit", "the application acknowledges each record when it is done"),
+    ("share.acquire.mode", "record_limit", "more records are done out of order"),
+)
 _INITIAL_DELAYS_MS: Final = (0, 3_000, 10_000)
 _POLL_RECORDS: Final = (50, 100)
 _TWO_ROLLS: Final = "from eager to cooperative takes two rolling restarts (KIP-429)"
@@ -81,7 +86,7 @@ def _is_streams(settings: Settings) -> bool:
 
 
 def _assignors(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
-    if _is_consumer(settings) or _is_streams(settings):
+    if settings.choice(PROTOCOL) != CLASSIC or _is_streams(settings):
         return
     now = settings.names(STRATEGY)[0]
     for name in ("cooperative-sticky", "sticky", "range"):
@@ -116,9 +121,15 @@ def _of_streams(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative
         yield Alternative(LEAVE, 1, price, {LEAVE: True}, "membership")
 
 
+def _of_share(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
+    for name, value, price in _MODES if is_shared(settings) else ():
+        if settings.choice(name) != value:
+            yield Alternative(f"{name}={value}", 2, price, {name: value}, name)
+
+
 def _numbers(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
     own = _OF_CONSUMER if _is_consumer(settings) else _OF_CLASSIC
-    for row in (*own, *_OF_BOTH):
+    for row in (*own, *_OF_BOTH, *(_OF_SHARE if is_shared(settings) else ())):
         name = of_protocol(settings, row.name)
         now = settings.integer(name)
         for value in row.values_ms:
@@ -138,7 +149,7 @@ def _effort(name: str, value: int) -> int:
 
 
 def _static(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
-    if any(settings.of_member(index).instance for index in range(settings.integer("members"))):
+    if is_shared(settings) or any(settings.of_member(n).instance for n in range(settings.integer("members"))):
         return
     if settings.choice(INSTANCE) == "none":
         chosen = "podname" if settings.choice("deployment") != "processes" else "ordinal"
@@ -151,7 +162,8 @@ def _static(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
 def _poll_records(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
     """Without records in the scenario a batch takes no time, whatever its size."""
     now = settings.integer(POLL_RECORDS)
-    for value in _POLL_RECORDS if mean_rate(settings) else ():
+    values = (1, 10, *_POLL_RECORDS) if is_shared(settings) else _POLL_RECORDS
+    for value in values if has_records(settings) else ():
         if value < now:
             yield _number(POLL_RECORDS, value, now)
 
@@ -184,6 +196,7 @@ _KNOBS: Final[Sequence[Callable[[ResolvedScenario, Settings], Iterator[Alternati
     _assignors,
     _protocol,
     _of_streams,
+    _of_share,
     _numbers,
     _static,
     _poll_records,

@@ -12,6 +12,7 @@ from groupstorm.trace.reader import read_rows
 from tests.explain.explaining import (
     END_OF_FORMED,
     FORMED,
+    SECOND_US,
     added,
     explained,
     names,
@@ -278,3 +279,47 @@ def test_members_that_others_replace_may_be_of_a_rollout(
     (finding,) = explained(trace_of(tmp_path, [*rows, END_OF_FORMED])).findings
     assert finding.pattern.name == "session-expired"
     assert ("if a rollout replaced them" in finding.pattern.advice) == is_rollout
+
+
+SHARE = """
+name: share
+figures_from: 60s
+settings:
+  {group.protocol: share, members: 4, partitions: 2, process_ms: 100, record_rate: 4, records_per_batch: 1,
+  max.poll.records: 5, start_ms: 5s, restart_failed: true, least_duration_ms: 6m%s}
+steps:
+  - {at_ms: 0, do: start}
+"""
+
+
+def test_a_record_that_ends_consumers_of_a_share_group_is_to_be_rejected(tmp_path: Path) -> None:
+    """The broker delivers it five times; no process stood still, and no CPU or memory lacked."""
+    poison = ", slow_records: [{partition: 1, at: 2m, takes: 1s, then: crash}]"
+    one = explained(scenario_storm(tmp_path, SHARE % poison))
+    (found,) = [finding for finding in one.findings if finding.pattern.name == "poison-record"]
+    assert found.match.sentence.startswith("Work on a record ended a consumer's process 5 times: member-")
+    assert found.pattern.advice.startswith("Reject the record")
+    assert found.pattern.presets == ("poison-in-a-share-group",)
+    assert "session-expired" not in names(one)
+
+
+def test_a_share_group_has_no_static_members(tmp_path: Path) -> None:
+    deploy = "  - {at_ms: 2m, do: rolling-restart}\n  - {at_ms: 4m, do: pause, members: [1], for_ms: 50s}\n"
+    one = explained(scenario_storm(tmp_path, SHARE % "" + deploy))
+    found = {finding.pattern.name: finding.pattern for finding in one.findings}
+    assert found["deploy-wave"].advice.startswith("Nothing in the group. With share.acknowledgement.mode=")
+    assert found["deploy-wave"].presets == ("share-deploy",)
+    assert "group.share.record.lock.duration.ms" in found["session-expired"].advice
+    (silent,) = [each.match for each in one.findings if each.pattern.name == "session-expired"]
+    assert "the last row of it is of 240.0" in silent.sentence or "of 239." in silent.sentence
+    assert max(each.lasted_us for each in one.history.rebalances) < 15 * SECOND_US, (
+        "a share group is Stable as long as it has members: members have their targets in 10 s"
+    )
+
+
+def test_share_consumers_that_poll_too_late_are_no_deployment(tmp_path: Path) -> None:
+    """Each leaves while it works on the record for longer than max.poll.interval.ms, and comes back."""
+    slow = ", max.poll.interval.ms: 30s, slow_records: [{partition: 1, at: 2m, takes: 60s}]"
+    one = explained(scenario_storm(tmp_path, SHARE % slow))
+    assert len({change.member for change in one.history.went()}) >= 3
+    assert "deploy-wave" not in names(one)

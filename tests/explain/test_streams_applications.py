@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from groupstorm.explain.findings import Finding
-from tests.explain.explaining import names
+from tests.explain.explaining import SECOND_US, explained, names, scenario_storm
 from tests.explain.test_first_answers import answer
 from tests.imports.importing import broker_line, client_line, joins, rows, stabilized
 
@@ -95,3 +95,40 @@ def test_threads_that_restart_one_after_the_other_have_an_assignor_of_their_own(
         log += stabilized(f"{at}:12,000", 11 + number, 3)
     found = next(one for one in answer(tmp_path, log).findings if one.pattern.name == "deploy-wave")
     assert "cooperative-sticky" not in found.pattern.advice
+
+
+LOST_HOST: Final = """
+name: lost
+figures_from: 10m
+settings:
+  {application: streams, members: 4, partitions: 8, state_bytes: 1GB, first_hosts_have_state: true,
+  record_rate: 20, start_ms: 5s, settle_timeout_ms: 2h%s}
+steps:
+  - {at_ms: 0, do: start}
+  - {at_ms: 20m, do: lose-host, members: [1]}
+  - {at_ms: 40m, do: add, count: 1}
+"""
+
+
+def test_partitions_of_a_lost_host_wait_for_its_session_and_tasks_for_their_state(tmp_path: Path) -> None:
+    """The rounds by which the tasks change their owners are one rebalance: the host's session began it."""
+    one = explained(scenario_storm(tmp_path, LOST_HOST % ""))
+    found = {each.pattern.name: each for each in one.findings}
+    assert found["session-expired"].unowned_us == pytest.approx(2 * 45 * SECOND_US, abs=10 * SECOND_US)
+    assert found["state-lost"].unowned_us == 0
+    assert found["state-lost"].match.sentence.startswith("1 instance went, and 2 tasks had to be restored")
+    assert found["follow-up-rebalances"].unowned_us < 30 * SECOND_US
+    causes = {each.rounds[0].begun["cause"] for each in found["follow-up-rebalances"].rebalances}
+    assert "session-expired" not in causes
+
+
+def test_tasks_that_a_new_instance_takes_without_state_are_not_those_of_a_lost_host(tmp_path: Path) -> None:
+    """A streams group warms nothing up, and its standbys are a setting of the group's coordinator."""
+    one = explained(scenario_storm(tmp_path, LOST_HOST % ", group.protocol: streams"))
+    (found,) = [each for each in one.findings if each.pattern.name == "state-lost"]
+    assert found.match.sentence.startswith(
+        "1 instance went, and 2 tasks had to be restored from the beginning of a changelog; 2 more tasks "
+        "moved to instances without state. Their downtime, from the end of their owners on: "
+    )
+    assert found.match.members == ("instance-1",)
+    assert found.pattern.advice == "Raise group.streams.num.standby.replicas."

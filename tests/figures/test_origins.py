@@ -362,3 +362,24 @@ def test_of_the_members_that_come_in_an_import_one_takes_the_place_of_one_that_e
     trace.end(40)
     figures = trace.figures()
     assert (figures.unowned_partition_seconds, figures.crash_unowned_partition_seconds) == (3, 2)
+
+
+def test_a_thread_that_owns_nothing_and_closes_without_a_word_is_no_crash() -> None:
+    """Its instance is back before its session ends; no row of partitions says that it closed."""
+    trace = Trace()
+    names = ("app-StreamThread-1", "app-StreamThread-2")
+    trace.scenario("t-0")
+    for name in names:
+        trace.start(1, name)
+    trace.round(1, 1, {names[0]: ("t-0",), names[1]: ()})
+    trace.step(10, "rolling-restart", "app", "SIGTERM")
+    trace.revoke(11, names[0], 1, "t-0", cause="close")
+    for name in names:
+        closed = member_events.MemberClosed(trace.group, name, f"{name}-id", "silent")
+        trace.add(11, Source.MEMBER, closed)
+    for name in names:
+        trace.start(15, name, member_id=f"{name}-2")
+    for name in names:
+        trace.remove(55, name, cause="session-expired")
+    trace.end(60)
+    assert trace.figures().crashes == 0

@@ -96,3 +96,27 @@ def test_points_whose_consumers_ended_are_named() -> None:
     assert sweep_answer(Sweep("cold-start", None, (axis,), 0, 1, {}), outcomes, [], None)[-1].startswith(
         "Not ranked are session.timeout.ms=20s and session.timeout.ms=30s: consumers ended with FENCED_"
     )
+
+
+def test_what_all_points_that_meet_a_goal_share_is_to_be_set_too() -> None:
+    """They all have max.poll.records=50; the default was run, and misses the goal."""
+    axes = (
+        Axis("max.poll.records", ("50", "500"), (50, 500)),
+        Axis("session.timeout.ms", ("20s", "45s"), (20_000, 45_000)),
+    )
+    sweep = Sweep("rolling-deploy", "cooperative", axes, 0, 1, {})
+    outcomes = [
+        Outcome(point, {0: replace(NOTHING, unowned_partition_seconds=value)})
+        for point, value in zip(sweep.points(), (100.0, 400.0, 500.0, 900.0), strict=True)
+    ]
+    said = sweep_answer(sweep, outcomes, [parse("unowned_partition_seconds<450")], None)
+    assert "Recommendation: max.poll.records=50, session.timeout.ms=20s." in said
+    assert "Set session.timeout.ms=20s, max.poll.records=50." in said
+    assert not any(sentence.startswith("None of these has the defaults") for sentence in said)
+
+
+def test_of_values_that_no_seed_meets_a_goal_with_the_one_that_misses_it_least_is_nearest() -> None:
+    curve = (131.0, 90.0, 47.0, 52.0, 60.0)
+    assert sentences("unowned_max_seconds", curve, [parse("unowned_max_seconds<30")])[:1] == [
+        "no members up to 6 meets unowned_max_seconds<30; 4 comes nearest, in 0% of the seeds."
+    ]

@@ -13,6 +13,7 @@ from groupstorm.figures import Figures
 from groupstorm.verdicts.comparison import compare_sentences, one_run_each
 from groupstorm.verdicts.measures import BY_KEY, Spread
 from groupstorm.verdicts.ranking import Runs, Verdict, has_tasks, parse_ranking, rank
+from groupstorm.verdicts.recommendation import changes
 from tests.verdicts.test_comparison import figures
 
 
@@ -349,3 +350,15 @@ def test_of_racks_the_comparison_speaks_of_traffic_and_its_price() -> None:
         "sub-topology more than another: 1 move and 3 under near, 0 moves and 0 under far." in lines
     )
     assert not any("Cost of traffic" in line for line in lines), "said already"
+
+
+def test_traffic_of_runs_of_other_lengths_is_not_weighed() -> None:
+    """A variant that takes longer to a stable assignment has a longer run, and reads more records in it."""
+    short = streams(cross_rack_bytes=50_000_000_000, cross_rack_usd=1.0, records_processed=1_000)
+    longer = replace(short, cross_rack_usd=2.0, records_processed=2_000)
+    note = "Traffic adds up, and these runs differ in length: compare it with least_duration_ms."
+    assert note in said(a=short, b=longer)
+    assert changes([short], [longer], [short, longer]) == []
+    alike = replace(longer, records_processed=1_050)
+    assert note not in said(a=short, b=alike)
+    assert [change.measure.key for change in changes([short], [alike], [short, alike])] == ["dollars"]

@@ -257,6 +257,23 @@ def test_share_consumers_are_not_made_consumers_by_a_setting() -> None:
     assert not any("group.protocol" in change.settings for change in changes)
 
 
+def test_share_consumers_have_changes_and_lines_of_their_own() -> None:
+    """Java alone has share consumers. Topics with rates by their names get records, too."""
+    share = {"group.protocol": "share", "topic_partitions": {"mails": 4}, "record_rate": {"mails": 4}}
+    changes = changes_of(scenario([START], **share).resolve(None, 0, {}))
+    names = {change.name for change in changes}
+    assert {
+        "share.acknowledgement.mode=explicit",
+        "max.poll.records=1",
+        "share.acquire.mode=record_limit",
+    } < names
+    assert "group.share.record.lock.duration.ms=15s" in names
+    assert not [name for name in names if name.startswith(("partition.assignment", "group.instance"))]
+    changed = {"max.poll.records": 1, "share.acknowledgement.mode": "explicit"}
+    own = lines_of(changed, members("java", **{"group.protocol": "share"}))
+    assert own.of_clients == {"java": ("max.poll.records=1", "share.acknowledgement.mode=explicit")}
+
+
 @pytest.mark.slow
 def test_a_change_with_which_consumers_live_on_is_named_if_no_figure_is_better(tmp_path: Path) -> None:
     """A member of KIP-848 that dies cannot take its group.instance.id back, and ends; one of the classic
@@ -265,3 +282,14 @@ def test_a_change_with_which_consumers_live_on_is_named_if_no_figure_is_better(t
     advice = advised(tmp_path, {**CRASH, "do": "crash-restart"}, runs=4, start_ms=9_000, **static)
     assert "but as it is, consumers ended with UNRELEASED_INSTANCE_ID" in advice.reason
     assert advice.reason.endswith(" and not with group.protocol=classic with cooperative-sticky")
+
+
+def test_an_application_with_state_is_advised_by_the_time_in_which_its_tasks_are_down(tmp_path: Path) -> None:
+    """A task that restores its state has an owner, and is down."""
+    lost = {"at_ms": 600_000, "do": "lose-host", "members": [1]}
+    file = tmp_path / "scenario.yaml"
+    streams = {"application": "streams", "members": 3, "partitions": 6, "record_rate": 10}
+    written = {"name": "x", "settings": streams, "steps": [START, lost], "figures_from": 300_000}
+    file.write_text(yaml.safe_dump(written), "utf-8")
+    advice = Search(Sweep(str(file), None, (), 0, 2, {}), (), 2, lambda done, total: None).advise()
+    assert advice.figure == "task_downtime_seconds"

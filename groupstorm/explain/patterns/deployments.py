@@ -223,7 +223,8 @@ def _turns(sizes: Sequence[tuple[int, int]], members: int) -> list[_Turn]:
 
 def _planned(history: History) -> list[Restart]:
     """Restarts of processes that stopped in order, and not because something failed. Twins that take a static
-    membership from each other do not stop."""
+    membership from each other do not stop, nor do share consumers of a storm that poll too late."""
+    asked = {one.member for one in history.of_kind("asked-to-stop")}
     fenced = fenced_instances(history)
     twins = () if fenced is None else fenced.members
     failed: dict[str, list[int]] = {}
@@ -243,6 +244,7 @@ def _planned(history: History) -> list[Restart]:
         one
         for one in find_restarts(history)
         if one.went.cause in PLANNED
+        and (one.went.member in asked or history.settings.get("group.protocol") != "share")
         and not has_failed(one.went, one.down_us)
         and not (one.went.cause == REPLACED and one.came.member in twins)
     ]

@@ -3,7 +3,8 @@ records are processed again, partitions move needlessly."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable
 from typing import Final
 
 from groupstorm.explain.findings import Match
@@ -21,6 +22,7 @@ from groupstorm.explain.patterns.selecting import (
     was_empty,
 )
 from groupstorm.explain.patterns.sessions import ended_by_itself
+from groupstorm.history.causes import process_of
 from groupstorm.history.reasons import SLOW_US
 from groupstorm.history.rebalances import Row
 from groupstorm.trace.events.group_states import Cause
@@ -253,7 +255,9 @@ def follow_ups(history: History) -> Match | None:
         return None
     members = unique(one.member for one in due)
     rebalances = [
-        one for one in history.rebalances if any(begins_after(one, two.time_us, AFTER_US) for two in due)
+        one
+        for one in history.rebalances
+        if any(one.culprit in ("", two.member) and 0 <= one.begun_us - two.time_us <= AFTER_US for two in due)
     ]
     causes = sorted({str(one.row["cause"]) for one in due})
     verb = "was" if len(due) == 1 else "were"
@@ -262,31 +266,27 @@ def follow_ups(history: History) -> Match | None:
 
 
 def state_lost(history: History) -> Match | None:
-    """Instances of a Kafka Streams application went, and tasks had to restore their state from nothing."""
-    from_nothing = _from_nothing(history)
-    gone = _gone_before(history, from_nothing)
-    if not gone:
+    """Instances of a Kafka Streams application went, and tasks had to restore their state from nothing. Until
+    they were given away, they waited for something else (see session-expired, closed-silently)."""
+    gone, lost, moved = _from_nothing(history)
+    if not lost:
         return None
-    processes = unique(str(one.row.get("process", "")) for one in gone)
+    processes = unique(str(one.row["process"]) for one in gone)
+    down_us = history.from_scratch_down_us
+    more = f"; {counted(len(moved), 'more task')} moved to instances without state" if moved else ""
     sentence = (
-        f"{counted(len(gone), 'instance')} went, and {counted(len(from_nothing), 'task')} had to be restored "
-        "from the beginning of their changelogs."
+        f"{counted(len(processes), 'instance')} went, and {counted(len(lost), 'task')} had to be restored "
+        f"from the beginning of a changelog{more}. Their downtime, from the end of their owners on: "
+        f"{lasting(down_us)}."
     )
-    threads = {change.member for change in history.went() if change.member.startswith(processes)}
-    rebalances = [
-        one for one in history.rebalances if not threads.isdisjoint(change.member for change in one.changes)
-    ]
-    evidence = [one.row for one in (*gone, *from_nothing)]
-    down_s = None if history.figures is None else history.figures.task_downtime_seconds
-    down_us = round(SECOND_US * (down_s or 0))
-    return Match(sentence, processes, rebalances, (), evidence, down_us=down_us)
+    return Match(sentence, processes, (), (), [one.row for one in (*gone, *lost)], down_us=down_us)
 
 
 def moved_cold(history: History) -> Match | None:
     """Tasks of a Kafka Streams application were given to instances without their state, although no instance
     went, and nobody processed their partitions until it was restored."""
-    moved = _from_nothing(history)
-    if not moved or _gone_before(history, moved):
+    _, lost, moved = _from_nothing(history)
+    if lost or not moved:
         return None
     down_us = history.from_scratch_down_us
     sentence = (
@@ -299,16 +299,24 @@ def moved_cold(history: History) -> Match | None:
     return Match(sentence, processes, rebalances, (), [one.row for one in moved], down_us=down_us)
 
 
-def _from_nothing(history: History) -> Sequence[Incident]:
-    """Restorations from the beginning of a changelog after all tasks had run once."""
+def _from_nothing(history: History) -> tuple[list[Incident], list[Incident], list[Incident]]:
+    """Restorations from the beginning of a changelog after all tasks had run once: the instances that went
+    in the last rebalance before them, or since; the restorations after that, and the other ones."""
     count = 0 if history.figures is None else history.figures.tasks_from_scratch or 0
-    return history.of_kind("restored-from-nothing")[-count:] if count else ()
-
-
-def _gone_before(history: History, restorations: Sequence[Incident]) -> Sequence[Incident]:
-    """The instances that went before the last of these restorations."""
-    last_us = restorations[-1].time_us if restorations else -1
-    return [one for one in history.of_kind("instance-gone") if one.time_us <= last_us]
+    found: tuple[list[Incident], list[Incident], list[Incident]] = [], [], []
+    for one in history.of_kind("restored-from-nothing")[-count:] if count else ():
+        begun = bisect_right(history.rebalances, one.time_us, key=lambda each: each.begun_us)
+        last = history.rebalances[max(0, begun - 1) : begun]
+        since_us = max((each.begun_us for each in last), default=0)
+        ended = {process_of(two.member) for each in last for two in each.changes if two.kind == "went"}
+        gone = {
+            each.row["process"]: each
+            for each in history.of_kind("instance-gone")
+            if each.time_us <= one.time_us and (each.time_us >= since_us or each.row["process"] in ended)
+        }
+        found[0].extend(gone.values())
+        found[1 if gone else 2].append(one)
+    return found
 
 
 def uncommitted(history: History) -> Match | None:

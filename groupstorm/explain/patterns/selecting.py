@@ -58,9 +58,9 @@ def under_way_at(history: History, times_us: Iterable[int]) -> list[Rebalance]:
     return [one for time_us in times_us for one in under_way(history, [(time_us, time_us)])]
 
 
-def begins_after(rebalance: Rebalance, asked_us: int, within_us: int = SECOND_US) -> bool:
+def begins_after(rebalance: Rebalance, asked_us: int) -> bool:
     """Whether one of its rounds began so soon after a member had asked for it."""
-    return any(0 <= one.begun_us - asked_us <= within_us for one in rebalance.rounds)
+    return any(0 <= one.begun_us - asked_us <= SECOND_US for one in rebalance.rounds)
 
 
 def with_changes(history: History, changes: Iterable[Change]) -> list[Rebalance]:
@@ -71,6 +71,13 @@ def with_changes(history: History, changes: Iterable[Change]) -> list[Rebalance]
         for one in history.rebalances
         if any((change.kind, change.row["seq"]) in wanted for change in one.changes)
     ]
+
+
+def killed_by_records(history: History) -> list[Change]:
+    """Members of a share group that went because work on a record had ended their process."""
+    killed = {(one.member, one.time_us) for one in history.of_kind("killed-by-record")}
+    alive = ((one, one.alive) for one in history.went() if one.alive is not None)
+    return [one for one, row in alive if (one.member, row["time_us"]) in killed]
 
 
 def away(history: History, members: Collection[str], from_us: int, to_us: int) -> list[Absence]:

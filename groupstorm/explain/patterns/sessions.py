@@ -15,6 +15,7 @@ from groupstorm.explain.patterns.selecting import (
     begun_by,
     find_stop,
     has_ended,
+    killed_by_records,
     unique,
     was_empty,
     with_changes,
@@ -186,9 +187,9 @@ def _is_kept(history: History, gone: Change) -> bool:
 
 
 def _expired(history: History) -> list[Change]:
-    stopped = {one.row["seq"] for one in find_stop(history)}
+    others = {one.row["seq"] for one in (*find_stop(history), *killed_by_records(history))}
     return [
-        one for one in history.went() if one.cause == Cause.SESSION_EXPIRED and one.row["seq"] not in stopped
+        one for one in history.went() if one.cause == Cause.SESSION_EXPIRED and one.row["seq"] not in others
     ]
 
 
@@ -274,7 +275,7 @@ def _silent_from_us(history: History, gone: Change) -> int:
 def _timeout_ms(history: History, gone: Change) -> int | None:
     """The session timeout of a member; in a consumer group the broker's."""
     if history.is_consumer_group:
-        kind = "streams" if history.is_streams else "consumer"
+        kind = "streams" if history.is_streams else "share" if history.is_shared else "consumer"
         return history.settings.number(f"group.{kind}.session.timeout.ms")
     return history.settings.number("session.timeout.ms", gone.member)
 

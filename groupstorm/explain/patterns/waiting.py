@@ -12,11 +12,13 @@ from groupstorm.explain.patterns.selecting import (
     SECOND_US,
     away,
     begun_by,
+    killed_by_records,
     rounds_of,
     under_way,
     under_way_at,
     unique,
     was_empty,
+    with_changes,
 )
 from groupstorm.explain.stuck_records import StuckRecord
 from groupstorm.history.reasons import SLOW_US
@@ -242,7 +244,14 @@ def poison_record(history: History) -> Match | None:
     """One record that nobody gets past: three or more owners of a partition that began at one position
     crashed, or were out of the group before they had committed another one. Or an owner stood still for
     30 s although there were records, and no row says that the whole process was paused or had a slow
-    batch. If most partitions have such owners, their batches as a whole may be what takes too long."""
+    batch. If most partitions have such owners, their batches as a whole may be what takes too long. In a
+    share group: a record that ended a consumer's process."""
+    killed = history.of_kind("killed-by-record")
+    if killed:
+        members = listed(unique(one.member for one in killed))
+        sentence = f"Work on a record ended a consumer's process {counted(len(killed), 'time')}: {members}."
+        rebalances = with_changes(history, killed_by_records(history))
+        return Match(sentence, (), rebalances, (), [one.row for one in killed])
     stuck = [one for one in history.repeated if len(one.ends) >= ENDS_MIN]
     if stuck:
         alike = sum(3 * len(one.ends) >= len(stuck[0].ends) for one in stuck)

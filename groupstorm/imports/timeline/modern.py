@@ -39,7 +39,7 @@ _ADD_DEBUG: Final = (
 _FIRST_EPOCH: Final = 2
 _NO_STATES: Final = "when the group was Stable is not logged: Kafka 4 logs the states of members at DEBUG"
 #: Types of groups whose members own no partitions: why.
-_WITHOUT_OWNERS: Final[Mapping[str, str]] = {
+WITHOUT_OWNERS: Final[Mapping[str, str]] = {
     "streams": "a streams group has tasks: its coordinator's log does not say whose partitions they read",
     "share": "members of a share group own no partitions: all of them read from all",
 }
@@ -79,7 +79,7 @@ class ModernGroup(GroupPart):
         group, fields = self._group, line.fields
         member_id, instance = fields["member_id"], fields.get("instance")
         group.is_modern = True
-        self._unowned = self._unowned or _WITHOUT_OWNERS.get(fields.get("type", ""), "")
+        self._unowned = self._unowned or WITHOUT_OWNERS.get(fields.get("type", ""), "")
         group.is_streams = group.is_streams or fields.get("type") == "streams"
         if member_id in group.members.members:
             return
@@ -251,7 +251,7 @@ class ModernGroup(GroupPart):
         """A streams group: tasks are not partitions, so ownership stays unknown."""
         fields = line.fields
         self._group.is_modern = True
-        self._unowned = _WITHOUT_OWNERS["streams"]
+        self._unowned = WITHOUT_OWNERS["streams"]
         self._reached[fields["member_id"]] = fields["epoch"], fields["state"]
         if self._is_stable():
             self._change(line, STABLE, _STABLE)

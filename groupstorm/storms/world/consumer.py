@@ -186,8 +186,7 @@ class VirtualConsumer(VirtualProcess[Membership]):
         pause_fetching(self, operation.partitions)
 
     def _resume_fetching(self, operation: ResumeFetching) -> None:
-        if resume_fetching(self, operation.partitions):
-            self.rates.changed(began=True)
+        resume_fetching(self, operation.partitions)
 
     def _return_records(self, _: ReturnRecords) -> Any:
         """Wait for the poll() behind the one that returns now. If nothing arrives, poll() waits, and does not

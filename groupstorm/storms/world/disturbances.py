@@ -201,14 +201,14 @@ def pause_fetching(process: DisturbedProcess, partitions: Iterable[TopicPartitio
         process.emit(events.PartitionsPaused(group, process.name, member_id, names(begun), positions))
 
 
-def resume_fetching(process: DisturbedProcess, partitions: Iterable[TopicPartition]) -> bool:
-    """Hand out records of those that are paused. Returns whether there are any."""
+def resume_fetching(process: DisturbedProcess, partitions: Iterable[TopicPartition]) -> None:
+    """Hand out records of those that are paused."""
     paused = tuple([tp for tp in partitions if process.work.stands_still(tp)])
     if paused:
         positions = process.work.resume_some(paused, process.clock.now_us)
         group, member_id = process.config.group_id, process.membership.generation.member_id
         process.emit(events.PartitionsResumed(group, process.name, member_id, names(paused), positions))
-    return bool(paused)
+        process.rates.changed(began=True)
 
 
 class ConnectionFaults:

@@ -27,7 +27,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_explain_says_that_nobody_owns_a_partition(folder: Path) -> None:
     said = " ".join(groupstorm("explain", "run", cwd=folder).stdout.split())
     assert "nobody owns a partition of a share group" in said
-    assert "group.share.session.timeout.ms bounds how long the others learn of it" in said
+    assert "its place in the group after group.share.session.timeout.ms" in said
 
 
 def test_whatif_drafts_no_scenario_from_a_share_group(folder: Path) -> None:

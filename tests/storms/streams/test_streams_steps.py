@@ -45,6 +45,15 @@ def test_partitions_are_paused_while_their_tasks_restore() -> None:
     assert found.figures.records_skipped == found.figures.records_duplicated == 0
 
 
+def test_a_thread_that_is_behind_after_it_restored_has_rows_of_how_far_it_comes() -> None:
+    """Two tasks get 80 records a second, and a thread does 50: the figures see its lag grow."""
+    found = require_invariants(storm(small(record_rate=40, process_ms=20, least_duration_ms=300_000)))
+    resumed = {(time_us, event.member) for time_us, event in found.events("partitions_resumed")}
+    rates = found.events("processing_rates_changed")
+    assert resumed <= {(time_us, event.member) for time_us, event in rates}
+    assert found.figures.lag_growth_per_second == pytest.approx(60, abs=2)
+
+
 def test_an_instance_that_comes_back_to_its_host_has_its_state() -> None:
     found = require_invariants(storm(small(after("restart", members=[0]))))
     assert all(cause == "checkpoint" and read < 10**6 for _, cause, read in restorations(found))
