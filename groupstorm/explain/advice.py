@@ -71,7 +71,7 @@ def advice_for(finding: Finding, history: History) -> str:
         text = text.replace(" session.timeout.ms", " group.consumer.session.timeout.ms")
     if is_share_group(history):
         text = text.replace("group.consumer.", "group.share.").replace(
-            "its partitions wait", "the others learn of it"
+            "how long its partitions wait", "the time until its partitions go to others"
         )
     if history.is_streams:
         text = text.replace("group.consumer.", "group.streams.")
@@ -86,7 +86,9 @@ def advice_for(finding: Finding, history: History) -> str:
 def presets_for(finding: Finding, history: History) -> tuple[str, ...]:
     """The pattern's presets, as far as they are about such a group."""
     presets = () if history.is_connect else finding.pattern.presets
-    return tuple(one for one in presets if one in _STREAMS_PRESETS or not history.has_threads)
+    is_shared = is_share_group(history)
+    fitting = (one for one in presets if one in _STREAMS_PRESETS or not history.has_threads)
+    return tuple(one for one in fitting if one.startswith("share-") == is_shared)
 
 
 def is_share_group(history: History) -> bool:
@@ -107,6 +109,8 @@ def _is_static(history: History) -> bool:
 
 
 def _deploy_wave(finding: Finding, history: History) -> str:
+    if is_share_group(history):
+        return "Nothing in the group: it has no static members, and no partition waits for an owner."
     is_static = _is_static(history)
     if is_static and not finding.rebalances:
         return "Nothing in the group: partitions wait for as long as a restart takes. Make restarts faster."

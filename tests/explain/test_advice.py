@@ -47,6 +47,13 @@ LOWER = (
         ("rolling-deploy", "cooperative", SMALL, "deploy-wave", STATIC),
         ("rolling-deploy", "static", SMALL, "deploy-wave", NO_ROUND),
         (
+            "share-deploy",
+            "implicit",
+            {"members": 4, "partitions": 2},
+            "deploy-wave",
+            "Nothing in the group: it has no static members, and no partition waits for an owner.",
+        ),
+        (
             "rolling-deploy",
             "static",
             {**SMALL, "partition.assignment.strategy": ["range"]},
@@ -115,6 +122,7 @@ def test_advice_is_for_this_group(
     found = explained(storm(tmp_path / "x", preset, variant, settings))
     [own] = [one for one in found.findings if one.pattern.name == pattern]
     assert own.pattern.advice == (advice or LOWER)
+    assert all(one.startswith("share-") == (preset == "share-deploy") for one in own.pattern.presets)
 
 
 def test_what_may_be_the_smaller_part_of_the_time_is_no_pattern(tmp_path: Path) -> None:
