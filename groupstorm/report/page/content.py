@@ -56,6 +56,11 @@ class RunView:
         return figures
 
     @property
+    def is_shared(self) -> bool:
+        """Whether it is a share group, whose partitions have no owners."""
+        return self.figures.delivery_counts is not None
+
+    @property
     def span_us(self) -> tuple[int, int]:
         """From when to when it is drawn."""
         from_us = self.history.from_us
@@ -167,7 +172,8 @@ def answer_of(
         known = [view for view in views if view.figures.unowned_partition_seconds is not None]
         found += compare_sentences(runs, None, {view.name: [view.explanation.reasons] for view in known})
     sentences = [part for text in found for part in re.split(r"(?<=[.]) (?=[A-Z])", text) if part]
-    return sorted(sentences, key=lambda one: not one.startswith("Recommendation:"))
+    first = next((n for n, one in enumerate(sentences) if one.startswith("Recommendation:")), 0)
+    return sentences[first:] + sentences[:first]
 
 
 def _differ_by_seed(views: Sequence[RunView]) -> bool:
@@ -266,7 +272,7 @@ def run_content(view: RunView, budget: int) -> dict[str, Any]:
             for from_us, to_us in history.unknown
         ],
         "missing": list(of_group.missing.values()),
-        "ownershipKnown": of_group.unowned_us is not None or not of_group.missing,
+        "ownershipKnown": of_group.unowned_us is not None or (not of_group.missing and not view.is_shared),
     }
 
 

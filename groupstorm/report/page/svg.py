@@ -173,7 +173,8 @@ def _lags(buckets: Iterable[Bucket]) -> list[float]:
 
 def _short(view: RunView) -> str:
     unowned = view.figures.unowned_partition_seconds
-    owners = "owners unknown" if unowned is None else f"un-owned {seconds(unowned)} in all"
+    unknown = "no owners (a share group)" if view.is_shared else "owners unknown"
+    owners = unknown if unowned is None else f"un-owned {seconds(unowned)} in all"
     return f"{len(view.partitions):,} partitions, {view.figures.generations:,} generations, {owners}"
 
 
