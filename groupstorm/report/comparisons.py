@@ -30,7 +30,7 @@ def comparison_content(
         "preset": name,
         "seed": first_seed,
         "variants": {variant: each[0].figures.to_json() for variant, each in runs.items()},
-        "answer": " ".join([*sentences(runs, weights), *recommended(runs, weights)]),
+        "answer": " ".join([*recommended(runs, weights), *sentences(runs, weights)]),
     }
     if weights is not None:
         content["rank"] = dict(weights)
@@ -61,7 +61,8 @@ def settings_grid(changed: Mapping[str, Sequence[Any]], names: tuple[str, str]) 
         if name == "steps":
             cells = [f"{counted(len(steps or ()), 'step')}, in its scenario.yaml" for steps in values]
         else:
-            cells = [value if isinstance(value, str) else json.dumps(value) for value in values]
+            texts = (one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in values)
+            cells = ["-" if text == "null" else text for text in texts]
         rows.append(Row(name, cells))
     return Grid(("setting", *names), rows)
 

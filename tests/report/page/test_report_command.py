@@ -76,6 +76,8 @@ def test_a_comparison(compared: Path) -> None:
     written = json.loads((compared / "both" / "comparison.json").read_text())["answer"]
     assert (page.findtext("header/p[@class='answer']") or "").startswith("Recommendation: ")
     assert all(sentence in written for sentence in answer_of(page))
+    assert written.startswith("Recommendation: ")
+    assert answer_of(page)[1].startswith("It costs (")
     unowned = figures_of(page)["un-owned time, in all"]
     assert len(unowned) == 2
     assert all(" to " in one.findtext("small", "") for one in unowned)
