@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from groupstorm.figures import Figures
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.tables import ALIKE, ALIKE_NOTE, LEADING, brief, figure_names, spread
+from groupstorm.storms.runs.choices import BEFALLS
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.runs.several import recommended, sentences
 from groupstorm.verdicts.measures import MEASURES, spread_of, with_range, within_spread
@@ -53,6 +54,14 @@ def changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, li
     """The names whose values differ, each as it was and as it is; None where one has none."""
     pairs = {name: [before.get(name), after.get(name)] for name in dict.fromkeys([*before, *after])}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+
+
+def circumstances(scenarios: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]] | None:
+    """Each run alone, if they differ in what happens to the group, which nobody chooses; else None."""
+    fields = [[one.get("steps"), one.get("figures_from")] for one in scenarios.values()]
+    settings = [one.get("settings") or {} for one in scenarios.values()]
+    befallen = [[*both, *map(own.get, BEFALLS)] for both, own in zip(fields, settings, strict=True)]
+    return {name: [name] for name in scenarios} if any(one != befallen[0] for one in befallen) else None
 
 
 def settings_grid(changed: Mapping[str, Sequence[Any]], names: tuple[str, str]) -> Grid:
