@@ -18,6 +18,7 @@ from groupstorm.cli.printing import (
 from groupstorm.report.comparisons import (
     changed_figures,
     changed_settings,
+    circumstances,
     figures_difference_grid,
     settings_grid,
 )
@@ -55,7 +56,8 @@ def diff(
         figures = [[run.figures for run in each] for each in runs]
         reasons = {name: [run.reasons() for run in each] for name, each in zip(names, runs, strict=True)}
         settings = changed_settings(*(each[0].scenario for each in runs))
-        answer = compare_sentences(dict(zip(names, figures, strict=True)), weights, reasons)
+        apart = circumstances({name: each[0].scenario for name, each in zip(names, runs, strict=True)})
+        answer = compare_sentences(dict(zip(names, figures, strict=True)), weights, reasons, apart)
         pairs.append(
             {
                 "variants": [mine, theirs],

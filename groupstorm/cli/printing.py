@@ -133,6 +133,8 @@ def print_paragraphs(texts: Iterable[str], prefix: str = "") -> None:
     """Several paragraphs, one below the other, each behind the prefix."""
     for text in texts:
         print_paragraph(f"{prefix}{text}")
+    if prefix:
+        sys.stdout.flush()  # a run follows, which may take long
 
 
 def print_indented(text: str, first: str = "", more: str = "", *, to_stderr: bool = False) -> None:

@@ -35,7 +35,7 @@ def answer(
     if without_members_s:
         parts.append(f"besides, the group had no members for {seconds(without_members_s)}")
     if figures.nobody_consuming_seconds:
-        least = "at least " if unknown_pauses else ""
+        least = "at least " if unknown_pauses or unowned_is_least else ""
         parts.append(f"for {least}{seconds(figures.nobody_consuming_seconds)} nobody consumed anything")
     if figures.dual_owner_seconds:
         both = f"{'at most ' if unknown_pauses else ''}{seconds(figures.dual_owner_seconds)}"
@@ -43,7 +43,10 @@ def answer(
     verdicts = figures.invariants or {}
     moved = "" if unknown_moves else _moved(figures)
     at_end = "" if verdicts else at_end
-    parts += [part for part in (moved, _records(figures), at_end, _overload(figures)) if part]
+    overload = _overload(figures)
+    if at_end:  # partitions without an owner, or a member that stands still, say nothing of the others' pace
+        overload = overload.partition(":")[0]
+    parts += [part for part in (moved, _records(figures), at_end, overload) if part]
     parts += _tasks(figures)
     broken = [name for name, verdict in verdicts.items() if verdict != HELD]
     if (restless := finding(verdicts)) is not None:

@@ -253,6 +253,8 @@ def why(handover: SlowHandover) -> str:
     if handover.round_us is not None and handover.round_us > handover.from_us:
         waited = seconds((handover.round_us - handover.from_us) / 1_000_000)
         clauses.append(f"the next round began {waited} later ({handover.rebalance_cause})")
+        if handover.round_us - handover.from_us > handover.gap_us:
+            clauses.append("the group had no members meanwhile, which does not count")
     elif handover.round_us is not None:
         clauses.append(f"in a round because of {handover.rebalance_cause}")
     if handover.new_owner is None:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from groupstorm.figures import Figures
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.tables import ALIKE, ALIKE_NOTE, LEADING, brief, figure_names, spread
+from groupstorm.storms.runs.choices import BEFALLS
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.runs.several import recommended, sentences
 from groupstorm.verdicts.measures import MEASURES, spread_of, with_range, within_spread
@@ -30,7 +31,7 @@ def comparison_content(
         "preset": name,
         "seed": first_seed,
         "variants": {variant: each[0].figures.to_json() for variant, each in runs.items()},
-        "answer": " ".join([*sentences(runs, weights), *recommended(runs, weights)]),
+        "answer": " ".join([*recommended(runs, weights), *sentences(runs, weights)]),
     }
     if weights is not None:
         content["rank"] = dict(weights)
@@ -55,13 +56,22 @@ def changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, li
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
+def circumstances(scenarios: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]] | None:
+    """Each run alone, if they differ in what happens to the group, which nobody chooses; else None."""
+    fields = [[one.get("steps"), one.get("figures_from")] for one in scenarios.values()]
+    settings = [one.get("settings") or {} for one in scenarios.values()]
+    befallen = [[*both, *map(own.get, BEFALLS)] for both, own in zip(fields, settings, strict=True)]
+    return {name: [name] for name in scenarios} if any(one != befallen[0] for one in befallen) else None
+
+
 def settings_grid(changed: Mapping[str, Sequence[Any]], names: tuple[str, str]) -> Grid:
     rows = []
     for name, values in changed.items():
         if name == "steps":
             cells = [f"{counted(len(steps or ()), 'step')}, in its scenario.yaml" for steps in values]
         else:
-            cells = [value if isinstance(value, str) else json.dumps(value) for value in values]
+            texts = (one if isinstance(one, str) else json.dumps(one, ensure_ascii=False) for one in values)
+            cells = ["-" if text == "null" else text for text in texts]
         rows.append(Row(name, cells))
     return Grid(("setting", *names), rows)
 

@@ -9,7 +9,7 @@ from typing import Any
 from groupstorm.figures import Figures
 from groupstorm.report.grid import Grid, Row, csv_text
 from groupstorm.verdicts.measures import Spread, all_within_spread, spread_of
-from groupstorm.wording import size
+from groupstorm.wording import listed, size
 
 #: Runs by the name of their column: one of each seed.
 Runs = Mapping[str, Sequence[Figures]]
@@ -131,7 +131,15 @@ def _side_by_side(title: str, runs: Runs, everything: bool) -> Grid:
     notes = [ALIKE_NOTE] if any(row.mark for row in rows) else []
     if zero:
         notes.append(f"0 everywhere: {', '.join(zero)}")
-    return Grid(("figure", *runs), rows, title, notes)
+    return Grid(("figure", *runs), rows, title, [*notes, *bounds_note(runs)])
+
+
+def bounds_note(runs: Runs) -> list[str]:
+    """The note on runs with figures that are bounds, of which only the answers say so; none without any."""
+    answers = {name: " ".join(figures.answer or "" for figures in each) for name, each in runs.items()}
+    bounds = [name for name, answer in answers.items() if "at least " in answer or "at most " in answer]
+    note = 'Some figures are bounds ("at least" or "at most" in the answer)'
+    return [f"{note}: {listed(bounds)}"] if bounds else []
 
 
 def _one_below_the_other(title: str, runs: Runs) -> Grid:
@@ -145,7 +153,7 @@ def _one_below_the_other(title: str, runs: Runs) -> Grid:
             cells.append(cell)
             below.append(under)
         rows.append(Row(run, cells, below if any(below) else (), RANGE))
-    return Grid(("", *(HEADINGS[name] for name in names)), rows, title)
+    return Grid(("", *(HEADINGS[name] for name in names)), rows, title, bounds_note(runs))
 
 
 def _row(name: str, of_runs: Sequence[Sequence[Any]]) -> Row:

@@ -138,8 +138,8 @@ def _verdict_sentences(
 
 def _verdict_sentence(verdict: Verdict, variants: Runs) -> str:
     seeds = max(len(runs) for runs in variants.values())
-    medians = f" (medians of {seeds} seeds)" if seeds > 1 else " (one seed; --seeds 5 shows the spread)"
-    basis = f"by {verdict.by}{medians}"
+    medians = f"medians of {seeds} seeds" if seeds > 1 else "one seed; runs with --seeds 5 show the spread"
+    basis = f"by {verdict.by} ({medians})"
     if len(verdict.best) == 1:
         return f"Best {basis}: {verdict.best[0]}."
     why = "they differ by less than a person would notice"

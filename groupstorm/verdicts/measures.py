@@ -75,7 +75,9 @@ class Measure(NamedTuple):
             return seconds(value / 1000)
         if self.unit is Unit.BYTES:
             return size(value)
-        return dollars(value) if self.unit is Unit.DOLLARS else number(value)
+        if self.unit is Unit.DOLLARS:
+            return dollars(value)
+        return f"{value:,.1f}" if value < 10 and value % 1 == 0.5 else number(value)  # a median of two counts
 
     def show_range(self, spread: Spread) -> str:
         """The median in a sentence, with the range if there is one."""
@@ -87,6 +89,7 @@ class Measure(NamedTuple):
 
 
 _S, _MS, _N, _B = Unit.SECONDS, Unit.MILLISECONDS, Unit.COUNT, Unit.BYTES
+_BACK = "time from the first change until the lag was back"
 
 #: Of two figures that differ by as many times what is noticed, a sentence names the first one here.
 MEASURES: tuple[Measure, ...] = (
@@ -104,7 +107,7 @@ MEASURES: tuple[Measure, ...] = (
     Measure("dual_owner_seconds", "two-owners", "time with two owners", _S, 1, "two"),
     Measure("cost_per_crash_partition_seconds", "crash", "un-owned time of a crash", _S, 60, "un-owned"),
     Measure("cost_per_deploy_partition_seconds", "deploy", "un-owned time of a deploy", _S, 60, "un-owned"),
-    Measure("lag_recovery_seconds", "recovery", "time until the lag was back", _S, 120, "recovery", 0, False),
+    Measure("lag_recovery_seconds", "recovery", _BACK, _S, 120, "recovery", 0, False),
     Measure("rebalance_latency_max_ms", "rebalance", "longest rebalance", _MS, 10_000, "rebalance"),
     Measure("generations", "generations", "generations", _N, 20, "generations"),
     Measure(

@@ -92,7 +92,9 @@ class WatchedGroup:
         costs: Counter[Begun] = Counter()
         for one in history.rebalances:
             if one.begun_us >= self._from_us:
-                key = one.cause, self._recorder.members.client(one.culprit)  # which stays over restarts
+                # a client id stays over restarts; nobody is to blame for the group's start
+                culprit = "" if one.first_waits_us else self._recorder.members.client(one.culprit)
+                key = one.cause, culprit
                 begun[key] += 1
                 costs[key] += one.unowned_us
         why = totals.unknown_owners or totals.unknown_absences or ""

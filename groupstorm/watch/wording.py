@@ -10,6 +10,7 @@ from groupstorm.watch.watching import MICROSECONDS, Picture
 from groupstorm.wording import counted, number, seconds
 
 _NO_ASSIGNMENT: Final = "not every partition has had an owner yet"
+_SHARED: Final = "nobody owns a partition of a share group"
 _NO_RECORDS: Final = "no row says what members have processed"
 
 
@@ -54,7 +55,7 @@ def why_unowned_is_unknown(one: GroupPicture) -> str:
     """Why times without an owner are not known; "" if they are."""
     if one.figures.unowned_partition_seconds is not None:
         return ""
-    return one.why or _NO_ASSIGNMENT
+    return one.why or (_NO_ASSIGNMENT if one.figures.delivery_counts is None else _SHARED)
 
 
 def _unowned(one: GroupPicture) -> str:

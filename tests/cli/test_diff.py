@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from groupstorm.report.comparisons import changed_settings, settings_grid
 from tests.command import groupstorm, refused
 
 SMALL = ["--set", "partitions=8", "--set", "record_rate=0"]
@@ -104,6 +105,17 @@ def test_steps_that_differ_may_be_as_many(tmp_path: Path) -> None:
         assert groupstorm("run", f"{name}.yaml", "--out", name, cwd=tmp_path).returncode == 0
     printed = groupstorm("diff", "a", "b", cwd=tmp_path).stdout
     assert "steps    2 steps, in its scenario.yaml  2 steps, in its scenario.yaml" in printed
+    assert "There is no best variant: they differ in what befalls the group" in printed
+
+
+def test_settings_are_shown_as_they_are_written_and_one_that_is_not_there_is_a_dash() -> None:
+    before = {"settings": {"members": 3, "topic_partitions": {"\u65e5\u672c": 4}}}
+    after = {"settings": {"members": 3, "group.protocol": "consumer"}}
+    lines = settings_grid(changed_settings(before, after), ("a", "b")).text(80)
+    assert [line.split() for line in lines[1:]] == [
+        ["topic_partitions", '{"\u65e5\u672c":', "4}", "-"],
+        ["group.protocol", "-", "consumer"],
+    ]
 
 
 def test_what_is_no_run_is_refused(tmp_path: Path) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from groupstorm.problems import CheckFailed
+from groupstorm.storms.runs.past_runs import compare_rows
 from tests.command import groupstorm
 
 Lines = list[str]
@@ -48,3 +50,9 @@ def test_a_trace_of_another_length_differs(
     assert answer.returncode == 1, answer.stderr
     assert told in answer.stderr
     assert "Traceback" not in answer.stderr
+
+
+def test_two_long_texts_are_told_from_where_they_differ() -> None:
+    first = {"time_us": 0, "event": "scenario_started", "detail": f"{'x' * 500}45000"}
+    with pytest.raises(CheckFailed, match=r"was .*\.\.\.x{40}45000'}, is .*\.\.\.x{40}10000'}"):
+        compare_rows([first], [first | {"detail": f"{'x' * 500}10000"}], "a")

@@ -320,3 +320,19 @@ def test_a_partition_with_three_owners_is_one_with_two() -> None:
     trace.end(40)
     assert trace.figures().dual_owner_seconds == 20
     assert trace.figures().unowned_partition_seconds == 0
+
+
+def test_a_lag_that_grows_for_want_of_an_owner_says_nothing_of_the_members_pace() -> None:
+    def grown(process_rate: int, *, is_gone: bool) -> str:
+        trace = Trace()
+        trace.scenario("t-0", "t-1", record_rate=100, process_rate=process_rate)
+        trace.take(0, "a", 1, "t-0")
+        trace.take(0, "b", 1, "t-1")
+        if is_gone:
+            trace.crash(1, "b", 1, "t-1", at=100)
+        trace.end(100)
+        return trace.figures().answer
+
+    grew = "at the end the lag still grew by 100 records a second"
+    assert grown(50, is_gone=False).endswith(f"; {grew}: less is processed than arrives.")
+    assert grown(1_000, is_gone=True).endswith(f"; at the end 1 partition had no owner; {grew}.")

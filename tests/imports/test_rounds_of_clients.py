@@ -91,3 +91,18 @@ def test_a_member_that_has_revoked_begins_a_second_round(tmp_path: Path) -> None
         asks(64, name, "group is already rebalancing") + joined(64, name, 3, after_s=0.2) for name in "bc"
     )
     assert [rounds for _, rounds in rebalances(tmp_path, *first, second, third)] == [1, 2]
+
+
+def test_a_member_that_revokes_and_then_joins_for_it_was_not_assigned_them_any_more(tmp_path: Path) -> None:
+    revokes = line(60, "Revoke previously assigned partitions [a-0]", "a")
+    for place, (why, cause) in enumerate(
+        (
+            ("need to revoke partitions and re-join", "assignment"),
+            ("group is already rebalancing", "rebalance"),
+        )
+    ):
+        folder = tmp_path / str(place)
+        folder.mkdir()
+        first = started(0, "a") + joined(0, "a", 1, after_s=3)
+        rebalances(folder, first, revokes + asks(60, "a", why), joined(60.1, "a", 2, after_s=1))
+        assert [row["cause"] for row in rows(folder, "partitions_revoked")] == [cause]

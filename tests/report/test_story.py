@@ -197,3 +197,9 @@ def test_a_row_that_no_story_tells_of_is_named_by_its_event() -> None:
     counted = {"event": "requests_counted", "api": "OffsetCommit", "error": "ILLEGAL_GENERATION", "count": 3}
     assert sentence(counted) == "requests_counted 3 OffsetCommit ILLEGAL_GENERATION"
     assert sentence({"event": "scenario_ended"}) == "scenario   ends"
+
+
+def test_a_static_member_is_not_called_another_name() -> None:
+    """Spring counts the group.instance.ids of a process from 1 and its client ids from 0."""
+    row = {"event": "member_replaced", "member": "pod-0-0", "instance": "pod-0-1"}
+    assert sentence(row).endswith("is back under a new id (group.instance.id pod-0-1)")

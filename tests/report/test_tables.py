@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hypothesis import given
@@ -25,7 +25,7 @@ def figures(number: int, **changes: Any) -> Figures:
     )
 
 
-def printed(runs: dict[str, Sequence[Figures]], everything: bool = False) -> list[str]:
+def printed(runs: Mapping[str, Sequence[Figures]], everything: bool = False) -> list[str]:
     lines = figures_grid("title", runs, everything).text(80)
     assert max(map(len, lines)) <= 80
     return lines
@@ -128,3 +128,14 @@ def test_a_table_of_html_has_every_cell_and_escapes_it() -> None:
         "<tbody><tr><td>a&lt;b ~</td><td>1 (0..3)</td><td>2</td></tr></tbody></table><p>~ alike</p>"
     )
     assert "caption" not in Grid(("figure",), []).html()
+
+
+def test_runs_with_figures_that_are_bounds_are_named() -> None:
+    bound = figures(1, answer="1 generation; partitions were un-owned for at least 3.0 s in all.")
+    plain = figures(1, answer="1 generation; partitions were un-owned for 3.0 s in all.")
+    for runs in (
+        {"served": [bound], "storm": [plain]},
+        {"served": [bound], **{str(n): [plain] for n in range(6)}},
+    ):
+        assert printed(runs)[-1] == 'Some figures are bounds ("at least" or "at most" in the answer): served'
+    assert not any("bounds" in line for line in printed({"storm": [plain]}))

@@ -38,7 +38,7 @@ def test_variants_stand_in_order_with_ratios() -> None:
         )
     )
     assert said == [
-        "Best by un-owned time (one seed; --seeds 5 shows the spread): cooperative.",
+        "Best by un-owned time (one seed; runs with --seeds 5 show the spread): cooperative.",
         "Under cooperative partitions were un-owned for 61.0 s in all, "
         "under static for 488 s (8.0 times as long), under eager for 1 h 27 min (85 times as long).",
         "Nobody consuming at all: cooperative and static 0 s, eager 310 s.",
@@ -69,7 +69,7 @@ def test_the_ranking_that_was_asked_for_decides() -> None:
 def test_ties_zeros_and_nulls() -> None:
     equal = figures(unowned_partition_seconds=2.0)
     assert compare_sentences(one_run_each({"a": equal, "b": equal})) == [
-        "There is no winner by un-owned time (one seed; --seeds 5 shows the spread): "
+        "There is no winner by un-owned time (one seed; runs with --seeds 5 show the spread): "
         "they differ by less than a person would notice.",
         "Under a and b partitions were un-owned for 2.0 s in all.",
         "Nothing else differs by so much that a person would notice.",

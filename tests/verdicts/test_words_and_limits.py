@@ -9,7 +9,7 @@ import pytest
 from groupstorm.figures import answer
 from groupstorm.figures.table import lag_growth
 from groupstorm.problems import InputError
-from groupstorm.verdicts.measures import first_that_meets, furthest_from_chord
+from groupstorm.verdicts.measures import BY_FIGURE, first_that_meets, furthest_from_chord
 from groupstorm.verdicts.ranking import unfit_variants
 from groupstorm.verdicts.requirements import figures_with_numbers, parse
 from groupstorm.wording import counted, dollars, listed, number, ratio, seconds, size
@@ -78,6 +78,11 @@ def test_money_counts_and_lists() -> None:
         "1,000 rounds",
     ]
     assert [listed("abc"[:count]) for count in (1, 2, 3)] == ["a", "a and b", "a, b and c"]
+
+
+def test_a_median_of_two_counts_may_lie_between_them() -> None:
+    moves = BY_FIGURE["moves"]
+    assert [moves.show(value) for value in (2, 2.5, 3.5, 93.5)] == ["2", "2.5", "3.5", "94"]
 
 
 @pytest.mark.parametrize(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from groupstorm.watch.group import GroupPicture
 from groupstorm.watch.rolling import Rolling
 from groupstorm.watch.wording import group_as_json, group_line, heading
-from tests.watch.rolling_rows import GROUP, SECOND, SPAN_US, by_hand, generation_row, picture_of
+from tests.explain.explaining import storm
+from tests.watch.rolling_rows import GROUP, SECOND, SPAN_US, by_hand, generation_row, picture_of, rows_of
 
 UNKNOWN_STALENESS = "staleness unknown (no row says what members have processed)"
 
@@ -129,3 +131,17 @@ def test_the_culprit_is_who_cost_most_and_then_who_began_most() -> None:
     assert "; a began most, 2; " in group_line(one)
     one.unowned_us_by.update({b: 1, ("z", ""): 9})
     assert one.culprit == "b"
+
+
+def test_nobody_owns_a_partition_of_a_share_group() -> None:
+    begun = {"s": 0, "source": "member", "event": "share_consumer_started", "member": "a", "topics": ["t"]}
+    line = group_line(picture(begun, end_s=5))
+    assert "un-owned unknown (nobody owns a partition of a share group)" in line
+
+
+def test_nobody_is_to_blame_for_the_start_of_a_storms_group(tmp_path: Path) -> None:
+    rows = rows_of(storm(tmp_path / "x", "cold-start", "delay-3s", {"members": 3, "partitions": 6}))
+    rolling = Rolling(SPAN_US)
+    rolling.add(rows)
+    (one,) = rolling.pictures(10**12, rows[-1].time_us)
+    assert one.begun["pending-member", ""] == 1

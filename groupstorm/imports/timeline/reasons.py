@@ -59,12 +59,19 @@ def revocation_cause(line: Observation, then: Observation | None, is_cooperative
         return "close", _ENDS
     if then is not None and _closes(then):
         return "close", _CLOSES
-    return ("assignment", _UPDATED) if is_cooperative else ("rebalance", _JOINS)
+    if is_cooperative or (then is not None and _reason(then) == REVOKED):
+        return "assignment", _UPDATED
+    return "rebalance", _JOINS
+
+
+def _reason(then: Observation) -> str:
+    """Why the line says that the member joins again; "" if it is another one."""
+    return rejoin_cause(then) if then.kind in _WITH_REASON else ""
 
 
 def _closes(then: Observation) -> bool:
     if then.kind in _WITH_REASON:
-        return rejoin_cause(then) == _LEFT
+        return _reason(then) == _LEFT
     return then.kind == "leaving" or then.fields.get("state") in _LEAVES
 
 

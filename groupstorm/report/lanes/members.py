@@ -18,7 +18,7 @@ Row = Mapping[str, Any]
 
 _UUID_END: Final = re.compile(r"-([0-9a-f]{4})[0-9a-f]{4}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$")
 _STARTED: Final = frozenset({"member_started", "member_added"})
-_ENDED: Final = frozenset({"member_closed", "member_crashed", "member_failed"})
+_ENDED: Final = frozenset({"member_closed", "member_crashed", "member_failed", "share_consumer_gone"})
 #: The cause of a `rejoin_requested` with which a closing consumer forgets its generation.
 _LEAVES: Final = "left-group"
 #: Rows of the coordinator from which on a member waits for its assignment.
@@ -35,7 +35,7 @@ class Activity(StrEnum):
     PAUSED = "stands still"
     JOINS = "joins, owns no partitions"
     REJOINS = "joins, keeps its partitions"
-    IDLE = "is in the group without partitions"
+    IDLE = "is in the group, owns no partitions"
     UNKNOWN = "unknown"
     OWNS = "owns partitions"
     GONE = "is not there"
@@ -184,6 +184,8 @@ class GroupLanes(Reader):
         elif event == "partitions_assigned":
             member.comes()
             member.joining = False
+        elif event == "share_consumer_started":
+            member.comes()
         elif event in _ENDED:
             member.goes()
         elif event in ("member_paused", "partitions_paused"):

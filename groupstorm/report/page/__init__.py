@@ -28,6 +28,7 @@ from groupstorm.report.page.content import (
 )
 from groupstorm.report.page.sources import Sources, find_sources
 from groupstorm.report.page.svg import bars_svg, runs_svg, sweep_svg
+from groupstorm.report.tables import bounds_note
 from groupstorm.units import microseconds
 from groupstorm.verdicts.measures import MEASURES, NOTICED_SHARE, Measure, spread_of
 from groupstorm.verdicts.ranking import deciding_measure
@@ -87,7 +88,7 @@ class Report:
         head = [
             head_html(self.question, self.answer, patterns_told(self.views)),
             self._chart(),
-            table_html([*self.runs], facts(self.runs)),
+            table_html([*self.runs], facts(self.runs), bounds_note(self.runs)),
         ]
         return _page(self.question, "\n".join(filter(None, head)), json_for_html(content))
 
@@ -113,6 +114,8 @@ class Report:
         lines = [f"### {visible_markdown(self.question)}", "", first, ""]
         lines += [f"* {visible_markdown(one)}" for one in [*self.answer[1:], *patterns_told(self.views)]]
         lines += _markdown_table([*self.runs], facts(self.runs))
+        for note in bounds_note(self.runs):
+            lines += ["", visible_markdown(note)]
         lines += ["", picture.rstrip()]
         if commands:
             details = "<details><summary>Run it again</summary>"
@@ -191,18 +194,19 @@ def _list(sentences: Iterable[str], name: str = "") -> str:
     return items and f'<ul class="{name}">{items}</ul>'
 
 
-def table_html(names: Sequence[str], rows: Sequence[Mapping[str, Any]]) -> str:
-    """The rows of `facts` with a column for each run; "" if there are none."""
+def table_html(names: Sequence[str], rows: Sequence[Mapping[str, Any]], notes: Sequence[str] = ()) -> str:
+    """The rows of `facts` with a column for each run, below ``notes``; "" if there are none."""
     if not rows:
         return ""
     several = (
-        '<p class="note">Bold: the least, if a person would notice the difference. '
-        "Below a median: its range over seeds.</p>"
+        "Bold: the least, if a person would notice the difference. Below a median: its range over seeds."
     )
+    above = [*([several] if len(names) > 1 else []), *notes]
+    said = "".join(f'<p class="note">{visible_xml(one)}</p>' for one in above)
     head = "".join(f'<th scope="col">{visible_xml(name)}</th>' for name in names)
     body = "".join(f"<tr>{''.join(_cells(row))}</tr>\n" for row in rows)
     return (
-        f'<section class="figures"><h2>Figures</h2>{several if len(names) > 1 else ""}'
+        f'<section class="figures"><h2>Figures</h2>{said}'
         '<div class="scroll" tabindex="0" role="region" aria-label="Figures"><table>'
         f"<thead><tr><td></td>{head}</tr></thead>\n<tbody>{body}</tbody></table></div></section>"
     )

@@ -16,10 +16,12 @@ from groupstorm.figures.accumulator import WHOLE, Window
 from groupstorm.figures.reasons import reasons_sentences
 from groupstorm.history.gaps import ClosedGap
 from groupstorm.problems import InputError
+from groupstorm.report.comparisons import circumstances
 from groupstorm.report.page.history import ABSENT, ACTIVITIES, GONE, JOINS, UNOWNED, GroupHistory
 from groupstorm.report.page.sources import Sources
 from groupstorm.report.page.steps import SHARES, Steps, cells, packed, packed_times
 from groupstorm.verdicts.comparison import compare_sentences
+from groupstorm.verdicts.lost_and_won import is_shared
 from groupstorm.visible import escaped
 from groupstorm.wording import listed, seconds
 
@@ -32,6 +34,7 @@ CELLS_MAX: Final = 1_200_000
 EXACT_PARTITIONS: Final = 100
 REBALANCES_MAX: Final = 20_000
 PATTERNS_SHOWN: Final = 3
+_NOT_KNOWN: Final = "It is not known how long the partitions of {} had no owner."
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +168,15 @@ def answer_of(
         found += [*_longest_unowned(views), *(f"{view.name}: {view.figures.answer}" for view in views)]
     elif views:
         known = [view for view in views if view.figures.unowned_partition_seconds is not None]
-        found += compare_sentences(runs, None, {view.name: [view.explanation.reasons] for view in known})
+        unknown = [view.name for view in views if view not in known and view.explanation.history.missing]
+        found += [_NOT_KNOWN.format(listed(unknown))] if unknown else []
+        runs = {name: each for name, each in runs.items() if name not in unknown}
+        reasons = {view.name: [view.explanation.reasons] for view in known}
+        apart = circumstances({view.name: view.scenario for view in views})
+        found += compare_sentences(runs, None, reasons, apart) if runs else []
     sentences = [part for text in found for part in re.split(r"(?<=[.]) (?=[A-Z])", text) if part]
-    return sorted(sentences, key=lambda one: not one.startswith("Recommendation:"))
+    first = next((n for n, one in enumerate(sentences) if one.startswith("Recommendation:")), 0)
+    return sentences[first:] + sentences[:first]
 
 
 def _differ_by_seed(views: Sequence[RunView]) -> bool:
@@ -188,7 +197,7 @@ def _longest_unowned(views: Sequence[RunView]) -> Iterator[str]:
     known = {name: cost for name, cost in costs.items() if cost is not None}
     unknown = [name for name in costs if name not in known]
     if unknown:
-        yield f"It is not known how long the partitions of {listed(unknown)} had no owner."
+        yield _NOT_KNOWN.format(listed(unknown))
     elif any(known.values()):
         first = max(known, key=lambda name: known[name])
         by_coordinator = not all(view.history.by_members for view in views)
@@ -266,7 +275,8 @@ def run_content(view: RunView, budget: int) -> dict[str, Any]:
             for from_us, to_us in history.unknown
         ],
         "missing": list(of_group.missing.values()),
-        "ownershipKnown": of_group.unowned_us is not None or not of_group.missing,
+        "ownershipKnown": of_group.unowned_us is not None
+        or (not of_group.missing and not is_shared([view.figures])),
     }
 
 

@@ -10,6 +10,7 @@ from groupstorm.report.page.content import RunView
 from groupstorm.report.page.history import ABSENT, TWO_OWNERS, UNOWNED
 from groupstorm.report.page.palette import CROWD, LIGHT, OWNERS_LIGHT, owner_colour
 from groupstorm.report.page.steps import SHARES, Bucket, cells
+from groupstorm.verdicts.lost_and_won import is_shared
 from groupstorm.verdicts.measures import BY_FIGURE, Measure, Spread, spread_of
 from groupstorm.verdicts.ranking import Runs
 from groupstorm.visible import visible_xml
@@ -173,7 +174,8 @@ def _lags(buckets: Iterable[Bucket]) -> list[float]:
 
 def _short(view: RunView) -> str:
     unowned = view.figures.unowned_partition_seconds
-    owners = "owners unknown" if unowned is None else f"un-owned {seconds(unowned)} in all"
+    unknown = "no owners (a share group)" if is_shared([view.figures]) else "owners unknown"
+    owners = unknown if unowned is None else f"un-owned {seconds(unowned)} in all"
     return f"{len(view.partitions):,} partitions, {view.figures.generations:,} generations, {owners}"
 
 

@@ -26,6 +26,8 @@ from groupstorm.yaml_documents import read_document
 #: Keys that name a row, and how much of a row is printed.
 _SHOWN = frozenset({"time_us", "event", "member"})
 _MOST_CHARACTERS = 300
+#: So much of what two texts have in common is printed before their difference.
+_KEPT_CHARACTERS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +160,16 @@ def _shown(row: Row | None, other: Row | None) -> str:
         return "missing"
     if other is None or row.get("event") != other.get("event"):
         return _short(row)
-    return _short({key: value for key, value in row.items() if other.get(key) != value or key in _SHOWN})
+    differing = {key: value for key, value in row.items() if other.get(key) != value or key in _SHOWN}
+    return _short({key: _from_difference(value, other.get(key)) for key, value in differing.items()})
+
+
+def _from_difference(value: Any, other: Any) -> Any:
+    """Cut what a text begins with as the other one does, but for the last characters of that."""
+    if not isinstance(value, str) or not isinstance(other, str):
+        return value
+    alike = next((n for n, (one, two) in enumerate(zip(value, other, strict=False)) if one != two), 0)
+    return f"...{value[alike - _KEPT_CHARACTERS :]}" if alike > _KEPT_CHARACTERS else value
 
 
 def _short(row: Row) -> str:

@@ -12,6 +12,7 @@ from groupstorm.trace.events.scenario import PartitionsDeleted
 from groupstorm.trace.reader import Row, read_rows
 from groupstorm.trace.rows import as_mapping
 from groupstorm.trace.schema import Source
+from tests.explain.explaining import storm
 from tests.figures.tracing import SECOND, Trace, coordinator_trace
 from tests.imports.importing import import_texts
 from tests.imports.test_several_logs import BROKER, FOLLOWER, LEADER, client_log
@@ -162,3 +163,14 @@ def test_labels_are_short_and_tell_members_of_one_client_apart() -> None:
     assert Member(MEMBER_ID, "app-0", True, True).label == "app-0-9f3a"
     assert Member("jA-_6DKoOagZN8xxtrqQ3A", "app-0", True, True).label == "app-0-jA-_"
     assert Member("seat-2", "app-0", False, True).label == "seat-2"
+
+
+def test_a_share_consumer_is_there_from_its_start_to_its_end(tmp_path: Path) -> None:
+    run = storm(tmp_path / "x", "share-deploy", "killed", {"members": 3, "partitions": 2})
+    told = [
+        (row["time_us"] / SECOND, Activity.GONE if row["event"] == "share_consumer_gone" else Activity.IDLE)
+        for row in read_rows(run)
+        if row.get("member") == "member-1" and row["event"].startswith("share_consumer_")
+    ]
+    assert len(told) > 2
+    assert changes(read_rows(run), "member-1") == told

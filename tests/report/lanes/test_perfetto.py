@@ -119,7 +119,7 @@ def test_lanes_of_a_handover(tmp_path: Path) -> None:
         ("joins", 0, 2),
         ("owns 1 partition", 2, 10),
         ("onPartitionsRevoked", 10, 11),
-        ("is in the group without partitions", 10, 20),
+        ("is in the group, owns no partitions", 10, 20),
     ]
     assert lane(events, "b") == [
         ("joins", 1, 2),

@@ -50,6 +50,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ["report", "s", "-o", "sweep.html"],
         ["run", "rolling-deploy", "--variant", "consumer", *SMALL[4:], *MANY, "--out", "many"],
         ["report", "many", "-o", "many.html"],
+        ["run", "deploy-and-crash", "--variant", "consumer", *SMALL, "--out", "crash"],
+        ["report", "crash", "-o", "crash.html"],
     ]
     for command in commands:
         ran = groupstorm(*command, cwd=folder)
@@ -138,6 +140,13 @@ def test_the_worst_gap_is_shown_and_told(chrome: Any, pages: Path) -> None:
     assert begin <= worst["from"]
     assert worst["to"] <= end
     assert end - begin < 4 * (worst["to"] - worst["from"]) + 1
+
+
+def test_the_rebalance_of_a_gap_is_the_one_that_ended_it(chrome: Any, pages: Path) -> None:
+    """A crashed member is back before its session ends: its partitions wait for the second rebalance."""
+    opened(chrome, pages / "crash.html")
+    chrome.execute_script("gapPlace = gapsSeen().findIndex((gap) => gap.seconds > 40) - 1; showGap(1)")
+    assert "Rebalance: session-expired" in chrome.find_element("id", "said").text
 
 
 def test_keys_zoom_and_go_back(chrome: Any, pages: Path) -> None:

@@ -9,9 +9,10 @@ import pytest
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.report.lanes.members import Activity
-from groupstorm.report.page.content import RunView, natural, read_views
+from groupstorm.report.page.content import CHANGES_MAX, RunView, natural, read_views, run_content
 from groupstorm.report.page.history import ABSENT, ACTIVITIES, GONE, UNOWNED
 from groupstorm.report.page.steps import BUCKETS_MAX, Samples
+from groupstorm.report.page.svg import runs_svg
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 
@@ -100,3 +101,10 @@ def test_buckets_grow_with_the_trace() -> None:
 
 def test_names_are_sorted_by_their_numbers() -> None:
     assert sorted(["t-10", "t-9", "a-1", "t"], key=natural) == ["a-1", "t", "t-9", "t-10"]
+
+
+def test_a_share_group_has_no_lane_of_partitions_without_an_owner(tmp_path: Path) -> None:
+    run(load("share-deploy").resolve("killed", 0, {"members": 3, "partitions": 2}), tmp_path / "x")
+    (view,) = read_views({"x": tmp_path / "x"})
+    assert not run_content(view, CHANGES_MAX)["ownershipKnown"]
+    assert "no owners (a share group)" in runs_svg([view], "?")

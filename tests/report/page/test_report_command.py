@@ -76,6 +76,8 @@ def test_a_comparison(compared: Path) -> None:
     written = json.loads((compared / "both" / "comparison.json").read_text())["answer"]
     assert (page.findtext("header/p[@class='answer']") or "").startswith("Recommendation: ")
     assert all(sentence in written for sentence in answer_of(page))
+    assert written.startswith("Recommendation: ")
+    assert answer_of(page)[1].startswith("It costs (")
     unowned = figures_of(page)["un-owned time, in all"]
     assert len(unowned) == 2
     assert all(" to " in one.findtext("small", "") for one in unowned)
@@ -266,6 +268,9 @@ def test_runs_of_several_scenarios_have_no_question_in_common(compared: Path) ->
     groupstorm("run", "cold-start", *SMALL, "--out", "cold", cwd=compared)
     assert groupstorm("report", "both/static", "cold", "-o", "two.html", cwd=compared).returncode == 0
     assert shown(compared / "two.html").findtext("header/h1", "").startswith("What happened in ")
+    assert answer_of(shown(compared / "two.html"))[0].startswith(
+        "There is no best variant: they differ in what "
+    )
 
 
 def test_an_import_that_does_not_know_owners_has_no_gaps(compared: Path) -> None:
@@ -279,6 +284,10 @@ def test_an_import_that_does_not_know_owners_has_no_gaps(compared: Path) -> None
     assert run["unknown"]
     assert run["gaps"] == []
     assert not run["ownershipKnown"]
+    groupstorm("report", "imported", "both/eager/seed-0", "-o", "beside.html", cwd=compared)
+    answer = answer_of(shown(compared / "beside.html"))
+    assert answer[0] == "It is not known how long the partitions of imported had no owner."
+    assert answer[1].startswith("Under seed-0 partitions were un-owned for ")
 
 
 @pytest.mark.parametrize(

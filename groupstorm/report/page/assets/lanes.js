@@ -192,6 +192,11 @@ class GroupLane extends Lane {
   }
 }
 
+// The rebalance that ended a gap: the last one that began before the gap's end.
+function rebalanceBefore(run, gap) {
+  return run.rebalances.findLast((each) => each.from <= gap.to && each.to >= gap.from);
+}
+
 function rebalanceLines(run, one) {
   const lines = [`rebalance at ${moment(run, one.from)}: ${one.cause}${one.culprit ? ` (${one.culprit})` : ""}`];
   const lasted = one.isOpen ? "not over at the end" : seconds(one.to - one.from);

@@ -140,7 +140,7 @@ function showGap(step) {
   scene.chosen = gap;
   const around = Math.max(0.05, gap.to - gap.from);
   setWindow(gap.from - around, gap.to + around);
-  const one = gap.run.rebalances.find((each) => each.from <= gap.to && each.to >= gap.from);
+  const one = rebalanceBefore(gap.run, gap);
   const left = gap.before ? `${gap.before} had it` : "nobody had had it";
   const taken = gap.after ? (gap.after === gap.before ? `${gap.after} got it back` : `${gap.after} took it`) : "nobody took it until the end";
   said.textContent = `Gap ${gapPlace + 1} of ${gaps.length}: ${gap.run.name}, ${gap.partition}, ${seconds(gap.seconds)} from `

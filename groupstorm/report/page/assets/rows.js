@@ -161,7 +161,7 @@ class PartitionsLane extends RowsLane {
     const one = steps.step(list, place);
     lines.push(this.ownerLine(one));
     if (one.value === UNOWNED) {
-      const ending = this.run.rebalances.find((each) => each.from <= one.to && each.to >= one.from);
+      const ending = rebalanceBefore(this.run, one);
       if (ending) lines.push(...rebalanceLines(this.run, ending).slice(0, 2));
     }
     return lines;
@@ -174,7 +174,7 @@ class PartitionsLane extends RowsLane {
       return `${owner}; un-owned ${(100 * one.share).toFixed(0)} % of ${seconds(one.to - one.from)} (summed up)`;
     }
     if (one.value === UNOWNED) return `no owner for ${seconds(one.to - one.from)}, ${between}`;
-    if (one.value === ABSENT) return "needs no owner: it does not exist, no assignment was complete yet, or the group has no members";
+    if (one.value === ABSENT) return "needs no owner: it does not exist, no assignment was complete yet, the group has no members, or it is a share group";
     if (one.value === TWO_OWNERS) return `two owners for ${seconds(one.to - one.from)}, ${between}`;
     return `owner ${this.run.members[one.value]}, for ${seconds(one.to - one.from)}, ${between}`;
   }
