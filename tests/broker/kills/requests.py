@@ -1,4 +1,4 @@
-"""Requests that the load sends, and how the records of a partition are read back."""
+"""Requests of a producer over TCP, and how the records of a partition are read back."""
 
 from __future__ import annotations
 
@@ -39,19 +39,6 @@ def init_producer(client: RawClient, name: str | None) -> Any:
     return client.ask(
         wire.INIT_PRODUCER_ID, 4, transactional_id=name, transaction_timeout=milliseconds(60_000)
     )
-
-
-def begin_transaction(
-    client: RawClient, name: str, topic: str, partitions: Sequence[int]
-) -> tuple[int, int] | None:
-    """Producer id and epoch; None if the transaction before has not ended yet."""
-    producer = init_producer(client, name)
-    if producer.error_code == Error.CONCURRENT_TRANSACTIONS:
-        return None
-    assert producer.error_code == Error.NONE
-    found = producer.producer_id, producer.producer_epoch
-    assert add_partitions(client, name, found, topic, partitions) == Error.NONE
-    return found
 
 
 def add_partitions(
