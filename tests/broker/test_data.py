@@ -140,6 +140,7 @@ def test_a_restart_writes_the_markers_of_a_transaction_that_has_ended(driver: Dr
     assert producer.end() is Error.CONCURRENT_TRANSACTIONS
     driver.advance(0)
     log = driver.broker.state.topics.partition("orders", 999)
+    assert log is not None
     assert (log.last_stable_offset, offset_fetch(driver, 7)) == (2, [(0, 5, 0)])
     assert producer.end() is Error.NONE, "it is repeated"
     again(driver)
