@@ -104,8 +104,8 @@ def test_frames_may_come_byte_by_byte(client: RawClient) -> None:
 
 
 def test_several_requests_in_one_packet_are_answered_in_their_order(client: RawClient) -> None:
-    client.send(b"".join(api_versions(number) for number in range(50)))
-    for number in range(50):
+    client.send(b"".join(api_versions(number) for number in range(-1, 49)))
+    for number in range(-1, 49):
         client.answer(wire.API_VERSIONS, 0, number)
 
 

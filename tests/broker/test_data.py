@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import signal
 import struct
@@ -33,9 +32,7 @@ from tests.broker.asking import (
     delete_topics,
     describe_configs,
     fetch,
-    join,
     list_offsets,
-    metadata,
     offset_fetch,
     produce,
     topic_id,
@@ -81,25 +78,6 @@ def test_topics_records_and_configurations_are_there_again(driver: Driver, again
     assert produce(driver, 8).base_offset == 4
 
 
-def test_groups_are_there_again_with_their_members_and_offsets(driver: Driver, again: Again) -> None:
-    connection = join(driver, 3)
-    driver.advance(0)
-    member_id = driver.answers[connection].member_id
-    own = {"group_id": "g", "generation_id": 1, "member_id": member_id}
-    plan = {"member_id": member_id, "assignment": b"plan"}
-    driver.ask(wire.SYNC_GROUP, 3, assignments=(plan,), **own)
-    commit(driver, 8, 0, generation_id_or_member_epoch=1, member_id=member_id)
-    commit(driver, 8, 2, group_id="other")
-    again(driver)
-    assert driver.ask(wire.HEARTBEAT, 0, **own).error_code == Error.NONE
-    assert driver.ask(wire.SYNC_GROUP, 3, **own).assignment == b"plan"
-    assert offset_fetch(driver, 7, 0, 2) == [(0, 10, 0), (2, -1, 0)]
-    assert offset_fetch(driver, 7, 2, group="other") == [(2, 12, 0)]
-    driver.ask(wire.DELETE_GROUPS, 1, groups_names=("other",))
-    again(driver)
-    assert [one.group_id for one in driver.ask(wire.LIST_GROUPS, 0).groups] == ["g"]
-
-
 def test_the_time_between_counts_for_retention_and_sessions_begin_anew(driver: Driver) -> None:
     commit(driver, 8)
     week_ms = 7 * 24 * 3_600_000
@@ -109,23 +87,6 @@ def test_the_time_between_counts_for_retention_and_sessions_begin_anew(driver: D
     assert offset_fetch(driver, 7) == [(0, 10, 0)]
     driver.advance(1_000_000)
     assert offset_fetch(driver, 7) == [(0, -1, 0)]
-
-
-def test_transactions_go_on_and_producer_ids_are_not_given_out_twice(driver: Driver, again: Again) -> None:
-    producer = TransactionalProducer(driver)
-    producer.add()
-    producer.add_offsets()
-    producer.commit_offset()
-    producer.produce()
-    again(driver)
-    assert list_offsets(driver, 7, -1).offset == 1
-    second = TransactionalProducer(driver, "second")
-    assert second.producer_id > producer.producer_id
-    assert producer.produce() is Error.NONE
-    assert producer.end() is Error.NONE
-    assert offset_fetch(driver, 7) == [(0, 5, 0)]
-    again(driver)
-    assert offset_fetch(driver, 7) == [(0, 5, 0)]
 
 
 def test_a_restart_writes_the_markers_of_a_transaction_that_has_ended(driver: Driver, again: Again) -> None:
@@ -154,12 +115,6 @@ def test_fewer_brokers_than_before_share_what_there_is() -> None:
     assert [one.leader_id for one in topic.partitions] == [1, 2, 1]
 
 
-def test_on_demand_topics_are_kept(driver: Driver) -> None:
-    metadata(driver, 4, "new")
-    driver.restart(driver.changes)
-    assert metadata(driver, 4, "new")[0].error_code == Error.NONE
-
-
 # the journal
 
 CHANGES: list[Change] = [
@@ -167,14 +122,6 @@ CHANGES: list[Change] = [
     BatchAppended("orders", 1, b"\x00bytes\n"),
     TopicConfigured("orders", {}),
 ]
-
-
-def test_a_frame_that_was_changed_is_refused_but_for_the_last_one() -> None:
-    frame = bytearray(encode(CHANGES))
-    frame[-1] ^= 1
-    assert decode(bytes(frame)) == ([], 0)
-    with pytest.raises(JournalError, match="frame at byte 0 is damaged, and whole ones follow from byte"):
-        decode(bytes(frame) + encode(CHANGES))
 
 
 @pytest.mark.parametrize(
@@ -206,17 +153,6 @@ def test_a_folder_is_used_by_one_process_at_a_time(tmp_path: Path) -> None:
         DataDirectory(tmp_path, pytest.fail)
     first.close()
     DataDirectory(tmp_path, pytest.fail).close()
-
-
-def test_a_journal_is_written_anew_and_goes_on(tmp_path: Path) -> None:
-    directory = DataDirectory(tmp_path / "new", pytest.fail)
-    assert written(directory) == []
-    directory.rewrite(CHANGES[:1])
-    directory.append(CHANGES[1:])
-    assert written(directory) == CHANGES
-    assert not directory.wants_rewriting
-    directory.close()
-    assert sorted(os.listdir(tmp_path / "new")) == ["journal", "lock"]
 
 
 def test_a_restart_goes_on_with_the_journal_behind_its_whole_part(tmp_path: Path) -> None:

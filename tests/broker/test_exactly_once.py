@@ -144,15 +144,6 @@ def test_an_epoch_that_only_a_marker_tells_fences_the_epoch_before(driver: Durab
 # transactions
 
 
-def test_aborted_records_stay_hidden(driver: Durable, restart: Restart) -> None:
-    for number in range(4):
-        transact(driver, b"%d" % number, commit=number % 2 == 0)
-    again = restart(driver)
-    assert committed(again) == [b"0", b"2"]
-    transact(again, b"4", commit=False)
-    assert committed(again) == [b"0", b"2"]
-
-
 @pytest.mark.parametrize("ends", ["in front of the pass", "behind the pass"])
 def test_aborted_records_behind_the_cleaned_part_stay_hidden(
     driver: Durable, restart: Restart, ends: str
@@ -215,35 +206,6 @@ def test_a_transaction_times_out_after_a_restart_as_it_would_have(driver: Durabl
     assert producer.add() is Error.PRODUCER_FENCED
 
 
-def test_the_repeated_end_of_a_transaction_is_answered_as_the_first_one(
-    driver: Durable, restart: Restart
-) -> None:
-    """KIP-890: the repetition names the epoch before. It may find the other outcome only as an error."""
-    producer = TransactionalProducer(driver)
-    producer.add()
-    write_in(producer, b"1")
-    before = producer.producer_id, producer.epoch
-    producer.end(version=5)
-    after = producer.producer_id, producer.epoch
-    producer.driver = restart(driver)
-    for commit, error in ((True, Error.NONE), (False, Error.INVALID_TXN_STATE)):
-        producer.producer_id, producer.epoch = before
-        assert producer.end(version=5, commit=commit) is error
-        assert error is not Error.NONE or (producer.producer_id, producer.epoch) == after
-    assert committed(producer.driver) == [b"1"]
-
-
-def test_a_transaction_that_has_ended_does_not_time_out(driver: Durable, restart: Restart) -> None:
-    producer = transact(driver, b"1", commit=True)
-    producer.driver = restart(driver)
-    producer.driver.advance(100_000)
-    assert producer.add() is Error.NONE
-    write_in(producer, b"2")
-    producer.driver.advance(20_000)
-    assert producer.end() is Error.NONE
-    assert committed(producer.driver) == [b"1", b"2"]
-
-
 def test_the_repeated_end_behind_the_last_epoch_names_the_new_producer_id(
     driver: Durable, restart: Restart
 ) -> None:
@@ -277,32 +239,6 @@ def test_a_log_begins_and_ends_where_it_did(driver: Durable, restart: Restart, b
     assert fetch(again, 12, before - 1).error_code == Error.OFFSET_OUT_OF_RANGE
     assert write(again, b"3") == (Error.NONE, 4)
     assert list_offsets(restart(again), 7, -2).offset == before
-
-
-def test_records_that_retention_has_dropped_stay_dropped(driver: Durable, restart: Restart) -> None:
-    """By time (retention.ms, looked at every 5 minutes), and by size: what is left counts after a restart."""
-    size = len(wire.batch([b"1"], keys=[b"k"]))
-    limits = (("retention.ms", 0, "1000"), ("retention.bytes", 0, str(3 * size)))
-    assert alter_configs(driver, 1, *limits) is Error.NONE
-    write(driver, b"1")
-    driver.advance(301_000)
-    for _ in range(3):
-        write(driver, b"1")
-    again = restart(driver)
-    assert list_offsets(again, 7, -2).offset == 1
-    assert write(again, b"1") == (Error.NONE, 4)
-    assert list_offsets(again, 7, -2).offset == 2
-
-
-def test_aborted_records_stay_hidden_when_the_records_before_them_are_deleted(
-    driver: Durable, restart: Restart
-) -> None:
-    for number in range(4):
-        transact(driver, b"%d" % number, commit=number % 2 == 0)
-    assert delete_records(driver, 2, 2) == (Error.NONE, 2)
-    again = restart(driver)
-    aborted = fetch(again, 12, 2, isolation_level=1).aborted_transactions
-    assert [one.first_offset for one in aborted] == [2, 6]
 
 
 def test_what_is_clean_stays_clean(driver: Durable, restart: Restart) -> None:

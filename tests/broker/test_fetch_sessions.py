@@ -72,17 +72,6 @@ def test_a_session_answers_what_changed(driver: Driver, version: int) -> None:
     assert consumer.fetch({}) == {}
 
 
-def test_a_waiting_fetch_of_a_session_is_answered_when_one_of_its_partitions_grows(driver: Driver) -> None:
-    consumer = Consumer(driver)
-    consumer.fetch({0: 0, 1: 0})
-    fields = {"replica_id": -1, "max_wait": milliseconds(500), "min_bytes": 1, "max_bytes": 1_000_000}
-    session = {"session_id": consumer.session_id, "session_epoch": 1}
-    waiting = driver.send(wire.FETCH, 12, **fields, **session)
-    produce(driver, 8, 1)
-    (topic,) = driver.answers[waiting].responses
-    assert [one.partition_index for one in topic.partitions] == [1]
-
-
 def test_partitions_with_records_go_to_the_end_of_the_line(driver: Driver) -> None:
     consumer = Consumer(driver)
     consumer.fetch({0: 0, 1: 0})

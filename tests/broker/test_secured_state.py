@@ -13,7 +13,7 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
 from tests.broker import wire
 from tests.broker.asking import alter_configs, describe_configs, fetch, fetch_fields, produce, produce_fields
-from tests.broker.asking_all import ACL, ANY_ACL, CREDENTIAL
+from tests.broker.asking_all import ACL, CREDENTIAL
 from tests.broker.driver import Driver
 
 BROKER = 4
@@ -56,19 +56,6 @@ def test_acls_credentials_quotas_and_settings_are_there_again() -> None:
     topic = after.topics.get("orders")
     assert topic is not None
     assert topic.settings.max_message_bytes == 5000
-
-
-def test_what_was_deleted_does_not_come_back() -> None:
-    driver = Driver(AUTHORIZER, {"orders": 1})
-    create_acl(driver)
-    deleted = driver.ask(wire.DELETE_ACLS, 3, filters=(ANY_ACL,))
-    assert len(deleted.filter_results[0].matching_acls) == 1
-    alter_configs(driver, 1, ("message.max.bytes", 0, "5000"), kind=BROKER, name="1")
-    alter_configs(driver, 1, ("message.max.bytes", 1, None), kind=BROKER, name="1")
-    driver.restart()
-    after = driver.broker.state
-    assert list(after.acls) == []
-    assert after.config.message_max_bytes == 1_048_588
 
 
 def test_acls_wait_for_an_authorizer() -> None:
@@ -138,12 +125,6 @@ def test_a_producer_above_its_quota_is_answered_at_once_and_muted() -> None:
     assert throttle_ms(driver) > 0
     driver.advance(60_000)
     assert throttle_ms(driver) == pytest.approx(150, abs=100), "10 KB fit into the windows of 1 KB a second"
-
-
-def test_a_producer_without_acks_is_muted_too() -> None:
-    driver = Driver(topics={"orders": 1})
-    set_quota(driver, "producer_byte_rate", 500.0)
-    assert throttle_ms(driver, acks=0) > 0
 
 
 def test_a_consumer_above_its_quota_gets_nothing_until_it_has_waited() -> None:

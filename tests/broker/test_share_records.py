@@ -22,17 +22,6 @@ def sharing() -> Sharing:
     return Sharing()
 
 
-def test_a_fetch_waits_until_there_are_records(sharing: Sharing) -> None:
-    waiting = sharing.send_fetch("a", wait_ms=500)
-    sharing.advance(499)
-    assert waiting not in sharing.answers
-    sharing.produce(b"0")
-    assert acquired(sharing.answers[waiting]) == [(0, 0, 1)]
-    again = sharing.send_fetch("a", wait_ms=500)
-    sharing.advance(500)
-    assert acquired(sharing.answers[again]) == []
-
-
 def test_a_fetch_waits_for_so_many_bytes(sharing: Sharing) -> None:
     sharing.produce(b"0")
     size = sharing.log().size_bytes

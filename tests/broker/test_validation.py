@@ -50,13 +50,6 @@ def test_the_message_shows_three_errors_and_the_answer_has_all(compacted: Driver
     assert answer.error_message.count("RecordError(") == 3
 
 
-def test_other_topics_take_records_without_keys(driver: Driver) -> None:
-    for policy in ("delete", "compact", "delete,compact", "delete"):
-        alter_configs(driver, 1, ("cleanup.policy", 0, policy))
-        expected = Error.INVALID_RECORD if "compact" in policy else Error.NONE
-        assert produce(driver, 9).error_code == expected, policy
-
-
 @pytest.mark.parametrize("compression", [1, 2, 3, 4])
 def test_compressed_records_are_looked_at_too(compacted: Driver, compression: int) -> None:
     _need_library(compression)

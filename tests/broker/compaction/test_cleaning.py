@@ -15,18 +15,6 @@ DAY_MS = 86_400_000
 TRANSACTIONAL = 0x10
 
 
-def test_the_active_segment_is_not_compacted() -> None:
-    log = compacted_log()
-    append(log, (b"a", b"1"))
-    append(log, (b"a", b"2"), (b"a", b"3"))
-    assert clean(log)
-    assert offsets(log) == [0, 1, 2], "the newer records of the key are in the active segment"
-    append(log, (b"b", b"1"))
-    assert clean(log)
-    assert offsets(log) == [2, 3]
-    assert not clean(log), "nothing is dirty"
-
-
 def test_a_batch_that_cannot_be_opened_stays_and_replaces_no_record() -> None:
     log = compacted_log()
     append(log, (b"a", b"1"))
@@ -138,21 +126,6 @@ def test_a_marker_stays_until_a_pass_has_met_no_batch_of_its_transaction() -> No
 
 def base_offsets(log: PartitionLog) -> list[int]:
     return [Batch.read(one).base_offset for one in log.batches.all_data()]
-
-
-def test_an_open_transaction_ends_the_part_that_is_compacted() -> None:
-    log = compacted_log()
-    append(log, (b"a", b"1"))
-    append(log, (b"a", b"2"))
-    append(log, (b"a", b"3"), producer_id=7, epoch=0, sequence=0, attributes=TRANSACTIONAL)
-    append(log, (b"a", b"4"))
-    append(log, (b"a", b"5"))
-    clean(log)
-    assert offsets(log) == [1, 2, 3, 4]
-    log.append_marker(7, 0, is_commit=True, now_ms=NOW_MS)
-    append(log, (b"b", b"1"))
-    clean(log)
-    assert offsets(log) == [4, 6]
 
 
 def test_the_marker_keeps_the_epoch_of_a_producer_without_records() -> None:
