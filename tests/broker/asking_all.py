@@ -30,6 +30,15 @@ CREDENTIAL: dict[str, Any] = {
 _FEATURE = {"feature": "group.version", "max_version_level": 1, "upgrade_type": 1}
 _OFFSETS = ({"name": "orders", "partitions": ({"partition_index": 0},)},)
 
+_OF_MEMBER = {"group_id": "sharing", "member_id": "member"}
+_ACCEPTED = {"first_offset": 0, "last_offset": 0, "acknowledge_types": (1,)}
+_ACKNOWLEDGED = (
+    {
+        "topic_id": "orders",
+        "partitions": ({"partition_index": 0, "acknowledgement_batches": (_ACCEPTED,)},),
+    },
+)
+
 #: Behind the recorded ones: what these have joined, written and begun is there.
 MORE = tuple(
     Probe("", api_key, versions(api_key), fields)
@@ -44,6 +53,7 @@ MORE = tuple(
         (wire.DESCRIBE_TRANSACTIONS, {"transactional_ids": ("open",)}),
         (wire.LIST_TRANSACTIONS, {"duration_filter": -1, "transactional_id_pattern": None}),
         (wire.DESCRIBE_TOPIC_PARTITIONS, {"response_partition_limit": 1, "cursor": None}),
+        (wire.SHARE_ACKNOWLEDGE, {**_OF_MEMBER, "share_session_epoch": 1, "topics": _ACKNOWLEDGED}),
         (wire.STREAMS_GROUP_HEARTBEAT, streams_join("streams", "orders")),
         (wire.STREAMS_GROUP_DESCRIBE, {"group_ids": ("streams",)}),
     )
