@@ -183,3 +183,8 @@ def test_replicas_are_in_as_many_racks_as_there_are(racks: str, count: int) -> N
         assert len({*replicas}) == count
         assert replicas[0] == nodes[partition % len(nodes)], "brokers lead in turn, whatever their racks"
         assert len({cluster.rack(node) for node in replicas}) == min(count, len({*racks}))
+
+
+def test_without_racks_replicas_are_the_next_brokers() -> None:
+    for cluster in (Cluster((1, 2, 3)), Cluster((1, 2, 3), racks=("a",))):
+        assert [cluster.replicas(1, partition, 2) for partition in range(3)] == [(2, 3), (3, 1), (1, 2)]

@@ -32,6 +32,7 @@ from tests.broker.asking import (
     delete_topics,
     describe_configs,
     fetch,
+    join,
     list_offsets,
     offset_fetch,
     produce,
@@ -76,6 +77,25 @@ def test_topics_records_and_configurations_are_there_again(driver: Driver, again
     grouped = {one.name: one.value for one in describe_configs(driver, 4, 32, "g").configs}
     assert grouped["consumer.session.timeout.ms"] == "50000"
     assert produce(driver, 8).base_offset == 4
+
+
+def test_groups_are_there_again_with_their_members_and_offsets(driver: Driver, again: Again) -> None:
+    connection = join(driver, 3)
+    driver.advance(0)
+    member_id = driver.answers[connection].member_id
+    own = {"group_id": "g", "generation_id": 1, "member_id": member_id}
+    plan = {"member_id": member_id, "assignment": b"plan"}
+    driver.ask(wire.SYNC_GROUP, 3, assignments=(plan,), **own)
+    commit(driver, 8, 0, generation_id_or_member_epoch=1, member_id=member_id)
+    commit(driver, 8, 2, group_id="other")
+    again(driver)
+    assert driver.ask(wire.HEARTBEAT, 0, **own).error_code == Error.NONE
+    assert driver.ask(wire.SYNC_GROUP, 3, **own).assignment == b"plan"
+    assert offset_fetch(driver, 7, 0, 2) == [(0, 10, 0), (2, -1, 0)]
+    assert offset_fetch(driver, 7, 2, group="other") == [(2, 12, 0)]
+    driver.ask(wire.DELETE_GROUPS, 1, groups_names=("other",))
+    again(driver)
+    assert [one.group_id for one in driver.ask(wire.LIST_GROUPS, 0).groups] == ["g"]
 
 
 def test_the_time_between_counts_for_retention_and_sessions_begin_anew(driver: Driver) -> None:
