@@ -1,5 +1,5 @@
-"""Requests of every API: those that Kafka has answered (`authorization/`), and those whose answers it keeps
-from a recording."""
+"""Requests of every API: those that Kafka has answered (`authorization/`), and some that need what these
+have begun."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ACKNOWLEDGED = (
     },
 )
 
-#: Behind the recorded ones: what these have joined, written and begun is there.
+#: Behind the recorded ones: the group that these have joined is there.
 MORE = tuple(
     Probe("", api_key, versions(api_key), fields)
     for api_key, fields in (
@@ -65,7 +65,7 @@ def all_requests() -> Iterator[Probe]:
 
 
 def ask_everything() -> None:
-    """Ask a broker everything as its administrator, in every version that can say it."""
+    """Ask one broker everything as its administrator, in every version that can say it."""
     emulator = Emulator(AUTHORIZER | {"super.users": f"User:{ADMIN};User:ANONYMOUS"})
     driver = Driver()
     driver.broker = emulator.broker

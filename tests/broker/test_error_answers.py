@@ -18,7 +18,7 @@ from tests.soaking import one_in
 ERROR = Error.REQUEST_TIMED_OUT
 
 
-#: The first request of each API that names something.
+#: The first request of each API.
 ASKED = {probe.api_key: probe.fields for probe in reversed([*all_requests()])}
 
 #: Before, the answer has an error for each folder alone, and names none.

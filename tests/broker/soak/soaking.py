@@ -14,7 +14,7 @@ from groupstorm.broker.embedded import EmbeddedBroker
 from tests.broker import wire
 from tests.broker.frames.harness import World
 from tests.broker.frames.requests import Requests
-from tests.broker.frames.trying import frames_of, rss_kib
+from tests.broker.frames.trying import frames_of
 from tests.broker.wire import RawClient
 from tests.waiting import wait_until
 
@@ -45,7 +45,6 @@ class Sample(NamedTuple):
     tasks: int
     timers: int
     files: int
-    rss_kib: int
 
 
 def virtual_hours(hours: int, seed: int) -> Iterator[int]:
@@ -101,4 +100,4 @@ def _sample(broker: EmbeddedBroker) -> Sample:
     objects = gc.get_objects()
     timers = sum(isinstance(one, asyncio.TimerHandle) for one in objects)
     files = len(os.listdir("/proc/self/fd"))
-    return Sample(len(objects), broker.run(count_tasks()), timers, files, rss_kib())
+    return Sample(len(objects), broker.run(count_tasks()), timers, files)
