@@ -11,7 +11,7 @@ from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.asking import delete_topics, list_offsets, produce, topic_id
 from tests.broker.driver import Driver
-from tests.broker.frames.requests import checked, compressed
+from tests.broker.frames.requests import compressed
 from tests.broker.wire import milliseconds
 
 
@@ -163,10 +163,3 @@ def test_a_time_is_answered_with_the_first_record_since(driver: Driver, compress
         (-1, -1),
     ]
     assert (list_offsets(driver, 7, -3).timestamp, list_offsets(driver, 7, -3).offset) == (1_080, 4)
-
-
-def test_a_batch_that_cannot_be_read_stands_for_its_records(driver: Driver) -> None:
-    batch = timed_batch([0, 50])
-    produce(driver, 8, records=checked(batch[:22] + b"\x03" + batch[23:]))  # lz4, as the header says
-    found = list_offsets(driver, 7, 1_020)
-    assert (found.timestamp, found.offset) == (1_050, 0)
