@@ -85,17 +85,15 @@ def create(
     return driver.ask(wire.CREATE_TOPICS, version, topics=topics, validate_only=validate_only).topics
 
 
-def join(driver: Driver, version: int, group: str = "g", **more: Any) -> int:
+def join_fields(group: str = "g", **more: Any) -> dict[str, Any]:
     protocol = {"name": "range", "metadata": b""}
-    fields = {
-        "group_id": group,
-        "session_timeout": milliseconds(10_000),
-        "rebalance_timeout": milliseconds(60_000),
-        "member_id": "",
-        "protocol_type": "consumer",
-        "protocols": (protocol,),
-    }
-    return driver.send(wire.JOIN_GROUP, version, **(fields | more))
+    timeouts = {"session_timeout": milliseconds(10_000), "rebalance_timeout": milliseconds(60_000)}
+    member = {"group_id": group, "member_id": "", "protocol_type": "consumer", "protocols": (protocol,)}
+    return {**timeouts, **member, **more}
+
+
+def join(driver: Driver, version: int, group: str = "g", **more: Any) -> int:
+    return driver.send(wire.JOIN_GROUP, version, **join_fields(group, **more))
 
 
 def consumer_join(group: str, member: str, *topics: str, **more: Any) -> dict[str, Any]:

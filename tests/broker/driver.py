@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from groupstorm.broker.assembly import make_broker
@@ -39,7 +39,8 @@ class Driver:
         #: How long quotas mute connections.
         self.muted_ms: dict[int, int] = {}
         self.events: list[Any] = []
-        self.changes: list[Any] = []
+        #: Since the broker began, from the shortest journal of its state then.
+        self.changes: list[Change] = [*self.broker.snapshot()]
         self._connections = itertools.count(1)
         self._asked: dict[int, tuple[int, int]] = {}
 
@@ -55,6 +56,7 @@ class Driver:
         own = self._options if options is None else options
         count = self._brokers if brokers is None else brokers
         self.broker = make_broker(own, {}, count, journal=changes, now_ms=self.now_ms)
+        self.changes = [*self.broker.snapshot()]
 
     def ask(self, api_key: int, version: int, **values: Any) -> Any:
         connection = self.send(api_key, version, **values)
@@ -92,3 +94,10 @@ class Driver:
                 self.closed[connection] = close
             if mute_ms:
                 self.muted_ms[connection] = mute_ms
+
+
+#: Restarts from all changes, or from the shortest journal.
+RESTARTS: dict[str, Callable[[Driver], None]] = {
+    "all changes": lambda driver: driver.restart(driver.changes),
+    "snapshot": Driver.restart,
+}

@@ -34,13 +34,6 @@ SET, DELETE, APPEND, SUBTRACT = range(4)
 TOPIC, BROKER, GROUP = 2, 4, 32
 
 
-@pytest.mark.parametrize("version", versions(wire.DELETE_TOPICS))
-def test_a_topic_is_deleted_once(driver: Driver, version: int) -> None:
-    assert delete_topics(driver, version, "orders") == [Error.NONE]
-    assert delete_topics(driver, version, "orders") == [Error.UNKNOWN_TOPIC_OR_PARTITION]
-    assert driver.ask(wire.METADATA, 12, topics=None).topics == ()
-
-
 def test_topics_are_deleted_by_id_from_version_6_on(driver: Driver) -> None:
     assert delete_topics(driver, 6, ids=(topic_id(driver), uuid.UUID(int=5))) == [
         Error.NONE,
@@ -121,42 +114,6 @@ def values(result: Any) -> dict[str, tuple[str, int]]:
     return {one.name: (one.value, one.config_source) for one in result.configs}
 
 
-def test_configurations_of_a_topic_name_their_sources() -> None:
-    driver = Driver({"log.retention.bytes": "900"}, {"orders": 1})
-    alter_configs(driver, 1, ("retention.ms", SET, "5000"))
-    described = values(describe_configs(driver, 4))
-    assert described["retention.ms"] == ("5000", 1)
-    assert described["retention.bytes"] == ("900", 4)
-    assert described["cleanup.policy"] == ("delete", 5)
-    (one,) = describe_configs(driver, 4, configuration_keys=("retention.ms",)).configs
-    assert [(synonym.name, synonym.value) for synonym in one.synonyms] == [
-        ("retention.ms", "5000"),
-        ("log.retention.ms", "604800000"),
-    ]
-    assert describe_configs(driver, 4, name="none").error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
-
-
-def test_brokers_describe_the_settings_of_their_group_coordinator() -> None:
-    """As Kafka does: with the source of each value, and in minutes if the setting is in minutes."""
-    driver = Driver({"group.initial.rebalance.delay.ms": "0", "offsets.retention.minutes": "5"})
-    described = values(describe_configs(driver, 4, BROKER, "1"))
-    assert described["group.initial.rebalance.delay.ms"] == ("0", 4)
-    assert described["offsets.retention.minutes"] == ("5", 4)
-    assert described["group.max.size"] == ("2147483647", 5)
-    names = [one.name for one in describe_configs(driver, 4, BROKER, "1").configs]
-    assert names == sorted(names)
-
-
-def test_brokers_describe_their_settings_and_keep_them(driver: Driver) -> None:
-    described = values(describe_configs(driver, 4, BROKER, "1"))
-    assert described["num.partitions"] == ("1", 5)
-    assert describe_configs(driver, 4, BROKER, "2").error_code == Error.INVALID_REQUEST
-    assert (
-        alter_configs(driver, 1, ("num.partitions", SET, "2"), kind=BROKER, name="1") is Error.INVALID_REQUEST
-    )
-    assert describe_configs(driver, 4, 8, "1").error_code == Error.INVALID_REQUEST
-
-
 def test_configurations_change_one_by_one(driver: Driver) -> None:
     assert alter_configs(driver, 1, ("cleanup.policy", APPEND, "compact")) is Error.NONE
     assert values(describe_configs(driver, 4))["cleanup.policy"] == ("delete,compact", 1)
@@ -166,26 +123,6 @@ def test_configurations_change_one_by_one(driver: Driver) -> None:
     assert values(describe_configs(driver, 4))["cleanup.policy"] == ("delete", 5)
     assert alter_configs(driver, 1, ("retention.ms", SET, "1"), validate_only=True) is Error.NONE
     assert values(describe_configs(driver, 4))["retention.ms"][1] == 5
-
-
-@pytest.mark.parametrize(
-    ("change", "error"),
-    [
-        (("segment.bytes", SET, "1048575"), Error.INVALID_CONFIG),
-        (("retention.ms", SET, None), Error.INVALID_REQUEST),
-    ],
-)
-def test_configurations_that_kafka_refuses(driver: Driver, change: Any, error: Error) -> None:
-    assert alter_configs(driver, 1, ("retention.bytes", SET, "7"), change) is error
-    assert values(describe_configs(driver, 4))["retention.bytes"][1] == 5, "nothing of the resource changes"
-
-
-def test_max_message_bytes_and_retention_have_their_effect_at_once(driver: Driver) -> None:
-    assert produce(driver, 8, records=wire.batch([b"x" * 500])).error_code == Error.NONE
-    alter_configs(driver, 1, ("max.message.bytes", SET, "400"), ("retention.bytes", SET, "100"))
-    assert produce(driver, 8, records=wire.batch([b"x" * 500])).error_code == Error.MESSAGE_TOO_LARGE
-    assert produce(driver, 8).error_code == Error.NONE
-    assert list_offsets(driver, 7, -2).offset == 1
 
 
 def test_records_older_than_retention_ms_go_at_the_next_check() -> None:
@@ -198,15 +135,6 @@ def test_records_older_than_retention_ms_go_at_the_next_check() -> None:
     assert list_offsets(driver, 7, -2).offset == 0
     driver.advance(1_000)
     assert list_offsets(driver, 7, -2).offset == 1
-
-
-def test_a_smaller_retention_takes_its_effect_at_the_next_check_too() -> None:
-    driver = Driver({"log.retention.check.interval.ms": "1000", "log.retention.ms": "-1"}, {"orders": 1})
-    for _ in range(3):
-        produce(driver, 8)
-    alter_configs(driver, 1, ("retention.bytes", SET, "1"))
-    driver.advance(1_000)
-    assert list_offsets(driver, 7, -2).offset == 2
 
 
 def test_log_append_time_is_the_brokers_and_the_checksum_fits(driver: Driver) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import sys
 from typing import Any
 
@@ -10,18 +9,15 @@ import pytest
 
 from groupstorm.broker.apis import APIS, apis_of
 from groupstorm.broker.apis.members import heartbeat_response
-from groupstorm.coordinator.errors import Error
-from groupstorm.protocol.codec import ResponseTypes, request_type, response_types
+from groupstorm.protocol.codec import ResponseTypes, response_types
 from groupstorm.protocol.codec.schemas import field_names
 from tests.broker import wire
 from tests.broker.asking import versions
-from tests.broker.asking_all import ASKING
-from tests.broker.driver import Driver
-from tests.broker.random_messages import random_message
+from tests.broker.asking_all import ask_everything
 
 
 @pytest.mark.slow
-def test_handlers_name_no_field_that_no_version_has(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_handlers_name_no_field_that_no_version_has(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fields that a version lacks are dropped: a misspelt field would be dropped silently."""
     named: dict[int, set[tuple[str, str]]] = {}
     make = ResponseTypes.make
@@ -33,10 +29,7 @@ def test_handlers_name_no_field_that_no_version_has(driver: Driver, monkeypatch:
 
     monkeypatch.setattr(ResponseTypes, "make", noting)
     heartbeat_response.cache_clear()  # else those that were made before are given again
-    for api_key, ask in ASKING.items():
-        for version in versions(api_key):
-            ask(driver, version)
-            driver.advance(0)
+    ask_everything()
     assert set(named) == set(APIS)
     for api_key, pairs in named.items():
         modules = [
@@ -47,22 +40,6 @@ def test_handlers_name_no_field_that_no_version_has(driver: Driver, monkeypatch:
             for module in modules:
                 known |= field_names(vars(module)[structure]) if structure in vars(module) else set()
         assert {field for _, field in pairs} <= known, api_key
-
-
-@pytest.mark.slow
-def test_random_requests_of_every_version_are_answered_or_close_the_connection(driver: Driver) -> None:
-    draw = random.Random(4)
-    answered = 0
-    for api in APIS.values():
-        for version in range(api.min_version, api.max_version + 1):
-            for _ in range(5):
-                message = random_message(request_type(api.key, version), draw)
-                fields = {name: getattr(message, name) for name in field_names(message.__class__)}
-                connection = driver.send(api.key, version, **fields)
-                answered += connection in driver.answers
-        driver.advance(60_000)
-    assert answered > 300
-    assert driver.ask(wire.API_VERSIONS, 0).error_code == Error.NONE
 
 
 @pytest.mark.parametrize(

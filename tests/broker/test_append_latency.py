@@ -52,26 +52,6 @@ def test_a_consumer_group_is_there_when_its_first_records_are_written(driver: Dr
     assert _described(driver).group_epoch == 2
 
 
-def test_a_committed_offset_is_seen_when_it_is_written(driver: Driver) -> None:
-    joined = _send_join(driver, "a")
-    driver.advance(LATENCY_MS)
-    assert joined in driver.answers
-    topic = {"name": "t", "partitions": ({"partition_index": 0, "committed_offset": 7},)}
-    own: dict[str, Any] = {"group_id": "g", "generation_id_or_member_epoch": 2, "member_id": "a"}
-    commit = driver.send(wire.OFFSET_COMMIT, 9, topics=(topic,), **own)
-    driver.advance(LATENCY_MS - 1)
-    assert commit not in driver.answers
-    assert _committed(driver) == -1
-    driver.advance(1)
-    assert commit in driver.answers
-    assert _committed(driver) == 7
-
-
-def test_no_latency_is_the_default() -> None:
-    driver = Driver({"group.consumer.assignment.interval.ms": "0"}, {"t": 2})
-    assert _send_join(driver, "a") in driver.answers
-
-
 def test_a_latency_that_is_none() -> None:
     with pytest.raises(InputError, match=r"groupstorm.append.latency.ms=-1: expected an integer from 0 to"):
         Driver({"groupstorm.append.latency.ms": "-1"}, {})

@@ -11,10 +11,9 @@ from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.broker import Broker
 from groupstorm.broker.broker_journal import BrokerJournal
 from groupstorm.broker.data_directory import DataDirectory
-from groupstorm.broker.journal import BEGINNING
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import InputError
-from tests.broker.asking import commit, fetch, list_offsets, offset_fetch, produce
+from tests.broker.asking import commit, fetch, produce
 from tests.broker.driver import Driver
 
 NOW_MS = 1_700_000_000_000
@@ -52,22 +51,6 @@ def state(driver: OnDisk) -> object:
     return list(driver.broker.snapshot())
 
 
-def test_a_restart_from_a_checkpoint_has_everything(tmp_path: Path) -> None:
-    driver = OnDisk(tmp_path)
-    fill(driver, 5)
-    driver.journal.checkpoint()
-    fill(driver, 3)
-    before = state(driver)
-    driver.journal.close()
-    again = OnDisk(tmp_path)
-    assert state(again) == before
-    assert (list_offsets(again, 7, -1).offset, offset_fetch(again, 7)) == (8, [(0, 10, 0)])
-    assert len(fetch(again, 12, 0).records) == 8 * len(fetch(again, 12, 7).records)
-    fill(again, 1)
-    assert list_offsets(again, 7, -1).offset == 9
-    again.journal.close()
-
-
 @pytest.mark.parametrize("how", ["missing", "cut", "changed", "version"])
 def test_without_a_checkpoint_the_whole_journal_is_read(tmp_path: Path, how: str) -> None:
     driver = OnDisk(tmp_path)
@@ -91,20 +74,6 @@ def test_without_a_checkpoint_the_whole_journal_is_read(tmp_path: Path, how: str
     damaged = f"--data {tmp_path}: checkpoint: is damaged: the whole journal is read"
     assert again.said == ([] if how == "missing" else [damaged])
     again.journal.close()
-
-
-def test_a_checkpoint_cut_at_every_byte_is_ignored(tmp_path: Path) -> None:
-    driver = OnDisk(tmp_path)
-    fill(driver, 1)
-    driver.journal.checkpoint()
-    driver.journal.close()
-    data = (tmp_path / "checkpoint").read_bytes()
-    for end in range(len(data)):
-        (tmp_path / "checkpoint").write_bytes(data[:end])
-        directory = DataDirectory(tmp_path, lambda line: None)
-        assert next(directory.read()) is not None
-        assert directory.checkpointed == (0, BEGINNING)
-        directory.close()
 
 
 def test_a_new_journal_has_no_checkpoint_of_the_old_one(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import struct
 import time
-from typing import Any
 
 import pytest
 
@@ -13,23 +12,15 @@ from groupstorm.broker.apis import APIS
 from groupstorm.broker.embedded import EmbeddedBroker
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
+from tests.broker.asking import join_fields
 from tests.broker.conftest import INITIAL_DELAY_MS
 from tests.broker.wire import RawClient, framed, milliseconds, request
 from tests.waiting import wait_until
 
 
-def join(group: str, correlation_id: int = 1, member_id: str = "") -> bytes:
+def join(group: str, correlation_id: int = 1) -> bytes:
     """JoinGroup 3: it needs no second request for a member id."""
-    protocol = {"name": "range", "metadata": b""}
-    body: dict[str, Any] = {
-        "group_id": group,
-        "session_timeout": milliseconds(10_000),
-        "rebalance_timeout": milliseconds(60_000),
-        "member_id": member_id,
-        "protocol_type": "consumer",
-        "protocols": (protocol,),
-    }
-    return framed(request(wire.JOIN_GROUP, 3, correlation_id, **body))
+    return framed(request(wire.JOIN_GROUP, 3, correlation_id, **join_fields(group)))
 
 
 def api_versions(correlation_id: int = 1) -> bytes:
@@ -113,8 +104,8 @@ def test_frames_may_come_byte_by_byte(client: RawClient) -> None:
 
 
 def test_several_requests_in_one_packet_are_answered_in_their_order(client: RawClient) -> None:
-    client.send(b"".join(api_versions(number) for number in range(50)))
-    for number in range(50):
+    client.send(b"".join(api_versions(number) for number in range(-1, 49)))
+    for number in range(-1, 49):
         client.answer(wire.API_VERSIONS, 0, number)
 
 

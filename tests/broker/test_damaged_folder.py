@@ -202,13 +202,6 @@ def test_a_loss_that_is_accepted_keeps_the_files_and_goes_on(folder: Path, how: 
             (folder / "journal").unlink()
 
 
-def test_nothing_is_set_aside_where_nothing_is_lost(folder: Path) -> None:
-    again = OnDisk(folder, accept_loss=True)
-    assert (has(again), again.said) == (WHOLE, [])
-    assert sorted(content(folder)) == ["checkpoint", "journal", "lock"]
-    again.journal.close()
-
-
 @pytest.mark.parametrize("checkpoint", ["there", "missing"])
 def test_a_folder_of_the_format_before_opens_and_is_written_anew(tmp_path: Path, checkpoint: str) -> None:
     folder = Path(shutil.copytree(OLD, tmp_path / "old"))

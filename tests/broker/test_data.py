@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import signal
 import struct
 import uuid
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -34,51 +34,27 @@ from tests.broker.asking import (
     fetch,
     join,
     list_offsets,
-    metadata,
     offset_fetch,
     produce,
     topic_id,
 )
-from tests.broker.driver import Driver
+from tests.broker.driver import RESTARTS, Driver
 from tests.broker.test_serve import DEADLINE_S, serving
 from tests.broker.transactional import TransactionalProducer
 from tests.broker.wire import RawClient
 from tests.processes import outcome_of
 
+Again = Callable[[Driver], None]
 OPTIONS = {"group.initial.rebalance.delay.ms": "0"}
 
 
-class Kept(Driver):
-    """A driver that keeps the changes of its broker, and can restart the broker from them."""
-
-    def __init__(self, changes: list[Change] | None = None, now_ms: int = 1_700_000_000_000) -> None:
-        super().__init__(OPTIONS, {"orders": 3})
-        self.now_ms = now_ms
-        if changes is not None:
-            self.restart(changes)
-        self.kept: list[Change] = list(self.broker.snapshot())
-
-    def collect(self, effects: Any) -> None:
-        self.kept += effects.changes
-        super().collect(effects)
-
-    def restarted(self, after_ms: int = 0) -> Kept:
-        """A new broker, from all changes one by one."""
-        return Kept(self.kept, self.now_ms + after_ms)
-
-    def compacted(self) -> Kept:
-        """A new broker, from the shortest journal of the present state."""
-        return Kept(list(self.broker.snapshot()), self.now_ms)
+@pytest.fixture(params=RESTARTS)
+def again(request: pytest.FixtureRequest) -> Again:
+    """Restarts the broker."""
+    return RESTARTS[request.param]
 
 
-@pytest.fixture(params=["restarted", "compacted"])
-def again(request: pytest.FixtureRequest) -> Any:
-    """Restarts the broker: from all changes, or from the shortest journal."""
-    return lambda driver: getattr(driver, request.param)()
-
-
-def test_topics_records_and_configurations_are_there_again(again: Any) -> None:
-    driver = Kept()
+def test_topics_records_and_configurations_are_there_again(driver: Driver, again: Again) -> None:
     create(driver, 5, "second", partitions=1)
     create(driver, 5, "gone")
     delete_topics(driver, 5, "gone")
@@ -88,24 +64,22 @@ def test_topics_records_and_configurations_are_there_again(again: Any) -> None:
     for _ in range(4):
         produce(driver, 8)
     delete_records(driver, 2, 2)
-    other = again(driver)
-    assert topic_id(other) == topic_id(driver)
-    assert other.broker.state.cluster_id == driver.broker.state.cluster_id
-    assert [(topic.name, len(topic.partitions)) for topic in other.broker.state.topics] == [
+    before = topic_id(driver), driver.broker.state.cluster_id, fetch(driver, 12, 2).records
+    again(driver)
+    assert (topic_id(driver), driver.broker.state.cluster_id, fetch(driver, 12, 2).records) == before
+    assert [(topic.name, len(topic.partitions)) for topic in driver.broker.state.topics] == [
         ("orders", 5),
         ("second", 1),
     ]
-    assert fetch(other, 12, 2).records == fetch(driver, 12, 2).records
-    assert (list_offsets(other, 7, -2).offset, list_offsets(other, 7, -1).offset) == (2, 4)
-    described = {one.name: one.value for one in describe_configs(other, 4).configs}
+    assert (list_offsets(driver, 7, -2).offset, list_offsets(driver, 7, -1).offset) == (2, 4)
+    described = {one.name: one.value for one in describe_configs(driver, 4).configs}
     assert described["retention.bytes"] == "5000"
-    grouped = {one.name: one.value for one in describe_configs(other, 4, 32, "g").configs}
+    grouped = {one.name: one.value for one in describe_configs(driver, 4, 32, "g").configs}
     assert grouped["consumer.session.timeout.ms"] == "50000"
-    assert produce(other, 8).base_offset == 4
+    assert produce(driver, 8).base_offset == 4
 
 
-def test_groups_are_there_again_with_their_members_and_offsets(again: Any) -> None:
-    driver = Kept()
+def test_groups_are_there_again_with_their_members_and_offsets(driver: Driver, again: Again) -> None:
     connection = join(driver, 3)
     driver.advance(0)
     member_id = driver.answers[connection].member_id
@@ -114,46 +88,28 @@ def test_groups_are_there_again_with_their_members_and_offsets(again: Any) -> No
     driver.ask(wire.SYNC_GROUP, 3, assignments=(plan,), **own)
     commit(driver, 8, 0, generation_id_or_member_epoch=1, member_id=member_id)
     commit(driver, 8, 2, group_id="other")
-    other = again(driver)
-    assert other.ask(wire.HEARTBEAT, 0, **own).error_code == Error.NONE
-    assert other.ask(wire.SYNC_GROUP, 3, **own).assignment == b"plan"
-    assert offset_fetch(other, 7, 0, 2) == [(0, 10, 0), (2, -1, 0)]
-    assert offset_fetch(other, 7, 2, group="other") == [(2, 12, 0)]
-    other.ask(wire.DELETE_GROUPS, 1, groups_names=("other",))
-    assert [one.group_id for one in again(other).ask(wire.LIST_GROUPS, 0).groups] == ["g"]
+    again(driver)
+    assert driver.ask(wire.HEARTBEAT, 0, **own).error_code == Error.NONE
+    assert driver.ask(wire.SYNC_GROUP, 3, **own).assignment == b"plan"
+    assert offset_fetch(driver, 7, 0, 2) == [(0, 10, 0), (2, -1, 0)]
+    assert offset_fetch(driver, 7, 2, group="other") == [(2, 12, 0)]
+    driver.ask(wire.DELETE_GROUPS, 1, groups_names=("other",))
+    again(driver)
+    assert [one.group_id for one in driver.ask(wire.LIST_GROUPS, 0).groups] == ["g"]
 
 
-def test_the_time_between_counts_for_retention_and_sessions_begin_anew() -> None:
-    driver = Kept()
+def test_the_time_between_counts_for_retention_and_sessions_begin_anew(driver: Driver) -> None:
     commit(driver, 8)
     week_ms = 7 * 24 * 3_600_000
-    other = driver.restarted(after_ms=week_ms - 1_000_000)
-    other.advance(300_000)
-    assert offset_fetch(other, 7) == [(0, 10, 0)]
-    other.advance(1_000_000)
-    assert offset_fetch(other, 7) == [(0, -1, 0)]
+    driver.now_ms += week_ms - 1_000_000
+    driver.restart()
+    driver.advance(300_000)
+    assert offset_fetch(driver, 7) == [(0, 10, 0)]
+    driver.advance(1_000_000)
+    assert offset_fetch(driver, 7) == [(0, -1, 0)]
 
 
-def test_transactions_go_on_and_producer_ids_are_not_given_out_twice(again: Any) -> None:
-    driver = Kept()
-    producer = TransactionalProducer(driver)
-    producer.add()
-    producer.add_offsets()
-    producer.commit_offset()
-    producer.produce()
-    other = again(driver)
-    assert list_offsets(other, 7, -1).offset == 1
-    second = TransactionalProducer(other, "second")
-    assert second.producer_id > producer.producer_id
-    producer.driver = other
-    assert producer.produce() is Error.NONE
-    assert producer.end() is Error.NONE
-    assert offset_fetch(other, 7) == [(0, 5, 0)]
-    assert offset_fetch(again(other), 7) == [(0, 5, 0)]
-
-
-def test_a_restart_writes_the_markers_of_a_transaction_that_has_ended(again: Any) -> None:
-    driver = Kept()
+def test_a_restart_writes_the_markers_of_a_transaction_that_has_ended(driver: Driver, again: Again) -> None:
     assert create_partitions(driver, 2, 1_000) is Error.NONE
     producer = TransactionalProducer(driver)
     producer.add(3, *range(1_000))
@@ -161,13 +117,15 @@ def test_a_restart_writes_the_markers_of_a_transaction_that_has_ended(again: Any
     assert (producer.commit_offset(), producer.produce(partition=999)) == (Error.NONE, Error.NONE)
     assert producer.end(commit=True) is Error.NONE
     assert offset_fetch(driver, 7) == [(0, -1, 0)], "the markers are being written"
-    producer.driver = other = again(driver)
+    again(driver)
     assert producer.end() is Error.CONCURRENT_TRANSACTIONS
-    other.advance(0)
-    log = other.broker.state.topics.partition("orders", 999)
-    assert (log.last_stable_offset, offset_fetch(other, 7)) == (2, [(0, 5, 0)])
+    driver.advance(0)
+    log = driver.broker.state.topics.partition("orders", 999)
+    assert log is not None
+    assert (log.last_stable_offset, offset_fetch(driver, 7)) == (2, [(0, 5, 0)])
     assert producer.end() is Error.NONE, "it is repeated"
-    assert offset_fetch(again(other), 7) == [(0, 5, 0)]
+    again(driver)
+    assert offset_fetch(driver, 7) == [(0, 5, 0)]
 
 
 def test_fewer_brokers_than_before_share_what_there_is() -> None:
@@ -177,12 +135,6 @@ def test_fewer_brokers_than_before_share_what_there_is() -> None:
     assert [one.leader_id for one in topic.partitions] == [1, 2, 1]
 
 
-def test_on_demand_topics_are_kept() -> None:
-    driver = Kept()
-    metadata(driver, 4, "new")
-    assert metadata(driver.restarted(), 4, "new")[0].error_code == Error.NONE
-
-
 # the journal
 
 CHANGES: list[Change] = [
@@ -190,14 +142,6 @@ CHANGES: list[Change] = [
     BatchAppended("orders", 1, b"\x00bytes\n"),
     TopicConfigured("orders", {}),
 ]
-
-
-def test_a_frame_that_was_changed_is_refused_but_for_the_last_one() -> None:
-    frame = bytearray(encode(CHANGES))
-    frame[-1] ^= 1
-    assert decode(bytes(frame)) == ([], 0)
-    with pytest.raises(JournalError, match="frame at byte 0 is damaged, and whole ones follow from byte"):
-        decode(bytes(frame) + encode(CHANGES))
 
 
 @pytest.mark.parametrize(
@@ -229,17 +173,6 @@ def test_a_folder_is_used_by_one_process_at_a_time(tmp_path: Path) -> None:
         DataDirectory(tmp_path, pytest.fail)
     first.close()
     DataDirectory(tmp_path, pytest.fail).close()
-
-
-def test_a_journal_is_written_anew_and_goes_on(tmp_path: Path) -> None:
-    directory = DataDirectory(tmp_path / "new", pytest.fail)
-    assert written(directory) == []
-    directory.rewrite(CHANGES[:1])
-    directory.append(CHANGES[1:])
-    assert written(directory) == CHANGES
-    assert not directory.wants_rewriting
-    directory.close()
-    assert sorted(os.listdir(tmp_path / "new")) == ["journal", "lock"]
 
 
 def test_a_restart_goes_on_with_the_journal_behind_its_whole_part(tmp_path: Path) -> None:

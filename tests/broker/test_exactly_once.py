@@ -46,13 +46,16 @@ class Durable(OnDisk):
         return Durable(folder, self.now_ms)
 
 
+Restart = Callable[[Durable], Durable]
+
+
 @pytest.fixture
 def driver(tmp_path: Path) -> Durable:
     return Durable(tmp_path)
 
 
 @pytest.fixture(params=["journal", "journal written anew", "checkpoint"])
-def restart(request: pytest.FixtureRequest) -> Iterator[Callable[[Durable], Durable]]:
+def restart(request: pytest.FixtureRequest) -> Iterator[Restart]:
     begun: list[Durable] = []
 
     def restarted(driver: Durable) -> Durable:
@@ -100,9 +103,7 @@ def committed(driver: Driver) -> list[bytes | None]:
 
 
 @pytest.mark.parametrize("is_compacted", [False, True])
-def test_a_repeated_batch_is_stored_once(
-    driver: Durable, restart: Callable[[Durable], Durable], is_compacted: bool
-) -> None:
+def test_a_repeated_batch_is_stored_once(driver: Durable, restart: Restart, is_compacted: bool) -> None:
     """One of the producer's last five (KIP-98); compaction leaves the records of the last one."""
     if is_compacted:
         compact(driver)
@@ -124,9 +125,7 @@ def test_a_repeated_batch_is_stored_once(
     assert write(again, b"next", **own, sequence=12) == (Error.NONE, 13)
 
 
-def test_an_epoch_that_only_a_marker_tells_fences_the_epoch_before(
-    driver: Durable, restart: Callable[[Durable], Durable]
-) -> None:
+def test_an_epoch_that_only_a_marker_tells_fences_the_epoch_before(driver: Durable, restart: Restart) -> None:
     """transaction.version=2: the marker has the next epoch, with which the producer has written nothing."""
     producer = TransactionalProducer(driver)
     producer.add()
@@ -145,18 +144,9 @@ def test_an_epoch_that_only_a_marker_tells_fences_the_epoch_before(
 # transactions
 
 
-def test_aborted_records_stay_hidden(driver: Durable, restart: Callable[[Durable], Durable]) -> None:
-    for number in range(4):
-        transact(driver, b"%d" % number, commit=number % 2 == 0)
-    again = restart(driver)
-    assert committed(again) == [b"0", b"2"]
-    transact(again, b"4", commit=False)
-    assert committed(again) == [b"0", b"2"]
-
-
 @pytest.mark.parametrize("ends", ["in front of the pass", "behind the pass"])
 def test_aborted_records_behind_the_cleaned_part_stay_hidden(
-    driver: Durable, restart: Callable[[Durable], Durable], ends: str
+    driver: Durable, restart: Restart, ends: str
 ) -> None:
     """A pass cleans whole segments in front of the first open transaction. It does not touch the aborted
     records behind them, which are hidden by the log's list of aborted transactions alone."""
@@ -180,7 +170,7 @@ def test_aborted_records_behind_the_cleaned_part_stay_hidden(
 
 @pytest.mark.parametrize("commit", [True, False])
 def test_an_open_transaction_hides_all_behind_it_until_it_ends(
-    driver: Durable, restart: Callable[[Durable], Durable], commit: bool
+    driver: Durable, restart: Restart, commit: bool
 ) -> None:
     write(driver, b"before")
     producer = TransactionalProducer(driver)
@@ -199,9 +189,7 @@ def test_an_open_transaction_hides_all_behind_it_until_it_ends(
     assert committed(restart(again)) == values
 
 
-def test_a_transaction_times_out_after_a_restart_as_it_would_have(
-    driver: Durable, restart: Callable[[Durable], Durable]
-) -> None:
+def test_a_transaction_times_out_after_a_restart_as_it_would_have(driver: Durable, restart: Restart) -> None:
     """transaction.timeout.ms counts from the transaction's begin; timeouts are checked every 10 s."""
     producer = TransactionalProducer(driver)
     producer.init(timeout_ms=25_000)
@@ -218,39 +206,8 @@ def test_a_transaction_times_out_after_a_restart_as_it_would_have(
     assert producer.add() is Error.PRODUCER_FENCED
 
 
-def test_the_repeated_end_of_a_transaction_is_answered_as_the_first_one(
-    driver: Durable, restart: Callable[[Durable], Durable]
-) -> None:
-    """KIP-890: the repetition names the epoch before. It may find the other outcome only as an error."""
-    producer = TransactionalProducer(driver)
-    producer.add()
-    write_in(producer, b"1")
-    before = producer.producer_id, producer.epoch
-    producer.end(version=5)
-    after = producer.producer_id, producer.epoch
-    producer.driver = restart(driver)
-    for commit, error in ((True, Error.NONE), (False, Error.INVALID_TXN_STATE)):
-        producer.producer_id, producer.epoch = before
-        assert producer.end(version=5, commit=commit) is error
-        assert error is not Error.NONE or (producer.producer_id, producer.epoch) == after
-    assert committed(producer.driver) == [b"1"]
-
-
-def test_a_transaction_that_has_ended_does_not_time_out(
-    driver: Durable, restart: Callable[[Durable], Durable]
-) -> None:
-    producer = transact(driver, b"1", commit=True)
-    producer.driver = restart(driver)
-    producer.driver.advance(100_000)
-    assert producer.add() is Error.NONE
-    write_in(producer, b"2")
-    producer.driver.advance(20_000)
-    assert producer.end() is Error.NONE
-    assert committed(producer.driver) == [b"1", b"2"]
-
-
 def test_the_repeated_end_behind_the_last_epoch_names_the_new_producer_id(
-    driver: Durable, restart: Callable[[Durable], Durable]
+    driver: Durable, restart: Restart
 ) -> None:
     """Epochs end at 32766: the end of a transaction in the last one gives another producer id."""
     producer = TransactionalProducer(driver)
@@ -272,9 +229,7 @@ def test_the_repeated_end_behind_the_last_epoch_names_the_new_producer_id(
 
 
 @pytest.mark.parametrize("before", [3, 4])
-def test_a_log_begins_and_ends_where_it_did(
-    driver: Durable, restart: Callable[[Durable], Durable], before: int
-) -> None:
+def test_a_log_begins_and_ends_where_it_did(driver: Durable, restart: Restart, before: int) -> None:
     """DeleteRecords: into the middle of a batch, and of all that is there."""
     for _ in range(2):
         write(driver, b"1", b"2")
@@ -286,35 +241,7 @@ def test_a_log_begins_and_ends_where_it_did(
     assert list_offsets(restart(again), 7, -2).offset == before
 
 
-def test_records_that_retention_has_dropped_stay_dropped(
-    driver: Durable, restart: Callable[[Durable], Durable]
-) -> None:
-    """By time (retention.ms, looked at every 5 minutes), and by size: what is left counts after a restart."""
-    size = len(wire.batch([b"1"], keys=[b"k"]))
-    limits = (("retention.ms", 0, "1000"), ("retention.bytes", 0, str(3 * size)))
-    assert alter_configs(driver, 1, *limits) is Error.NONE
-    write(driver, b"1")
-    driver.advance(301_000)
-    for _ in range(3):
-        write(driver, b"1")
-    again = restart(driver)
-    assert list_offsets(again, 7, -2).offset == 1
-    assert write(again, b"1") == (Error.NONE, 4)
-    assert list_offsets(again, 7, -2).offset == 2
-
-
-def test_aborted_records_stay_hidden_when_the_records_before_them_are_deleted(
-    driver: Durable, restart: Callable[[Durable], Durable]
-) -> None:
-    for number in range(4):
-        transact(driver, b"%d" % number, commit=number % 2 == 0)
-    assert delete_records(driver, 2, 2) == (Error.NONE, 2)
-    again = restart(driver)
-    aborted = fetch(again, 12, 2, isolation_level=1).aborted_transactions
-    assert [one.first_offset for one in aborted] == [2, 6]
-
-
-def test_what_is_clean_stays_clean(driver: Durable, restart: Callable[[Durable], Durable]) -> None:
+def test_what_is_clean_stays_clean(driver: Durable, restart: Restart) -> None:
     """Only what was written since the last pass counts as dirty: too little for another one."""
     compact(driver, min_cleanable_dirty_ratio="0.5")
     write(driver, b"old")
@@ -333,7 +260,7 @@ def test_what_is_clean_stays_clean(driver: Durable, restart: Callable[[Durable],
     assert committed(again)[0] == b"0", "it is the ratio that has held the pass back"
 
 
-def test_segments_go_on(driver: Durable, restart: Callable[[Durable], Durable]) -> None:
+def test_segments_go_on(driver: Durable, restart: Restart) -> None:
     """The active segment is not compacted, and ends segment.ms behind its first record."""
     compact(driver)
     for value in (b"1", b"2"):

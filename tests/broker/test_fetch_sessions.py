@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
-import struct
 from typing import Any
 
-import crc32c
 import pytest
 
 from groupstorm.broker.fetch_sessions import FetchSessions
@@ -14,6 +11,7 @@ from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.asking import delete_topics, list_offsets, produce, topic_id
 from tests.broker.driver import Driver
+from tests.broker.frames.requests import compressed
 from tests.broker.wire import milliseconds
 
 
@@ -72,17 +70,6 @@ def test_a_session_answers_what_changed(driver: Driver, version: int) -> None:
     consumer.fetch({1: 1}, forget=(0,))
     produce(driver, 8, 0)
     assert consumer.fetch({}) == {}
-
-
-def test_a_waiting_fetch_of_a_session_is_answered_when_one_of_its_partitions_grows(driver: Driver) -> None:
-    consumer = Consumer(driver)
-    consumer.fetch({0: 0, 1: 0})
-    fields = {"replica_id": -1, "max_wait": milliseconds(500), "min_bytes": 1, "max_bytes": 1_000_000}
-    session = {"session_id": consumer.session_id, "session_epoch": 1}
-    waiting = driver.send(wire.FETCH, 12, **fields, **session)
-    produce(driver, 8, 1)
-    (topic,) = driver.answers[waiting].responses
-    assert [one.partition_index for one in topic.partitions] == [1]
 
 
 def test_partitions_with_records_go_to_the_end_of_the_line(driver: Driver) -> None:
@@ -155,26 +142,16 @@ def test_session_epochs_wrap_around_to_one() -> None:
     assert session.epoch == 1
 
 
-def timed_batch(deltas_ms: list[int], compress: bool) -> bytes:
+def timed_batch(deltas_ms: list[int]) -> bytes:
     """A batch with the base timestamp 1,000 and one record per delta."""
-    records = b""
-    for number, delta in enumerate(deltas_ms):
-        body = (
-            b"\x00" + wire.zigzag(delta) + wire.zigzag(number) + wire.zigzag(-1) + wire.zigzag(-1) + b"\x00"
-        )
-        records += wire.zigzag(len(body)) + body
-    count = len(deltas_ms)
-    covered = struct.pack(
-        ">hiqqqhii", int(compress), count - 1, 1_000, 1_000 + max(deltas_ms), -1, -1, -1, count
-    )
-    covered += gzip.compress(records) if compress else records
-    return struct.pack(">qiibI", 0, len(covered) + 9, -1, 2, crc32c.crc32c(covered)) + covered
+    return wire.batch([None] * len(deltas_ms), stamps_ms=[1_000 + delta for delta in deltas_ms])
 
 
 @pytest.mark.parametrize("compress", [False, True])
 def test_a_time_is_answered_with_the_first_record_since(driver: Driver, compress: bool) -> None:
     produce(driver, 8)
-    produce(driver, 8, records=timed_batch([0, 50, 30, 80, 80], compress))
+    batch = timed_batch([0, 50, 30, 80, 80])
+    produce(driver, 8, records=compressed(batch) if compress else batch)
     driver.broker.state.topics.get("orders").partitions[0].delete_before(1)  # type: ignore[union-attr]  # it is there
     found = [list_offsets(driver, 7, timestamp) for timestamp in (0, 1_001, 1_050, 1_051, 1_080, 1_081)]
     assert [(one.timestamp, one.offset) for one in found] == [
@@ -186,12 +163,3 @@ def test_a_time_is_answered_with_the_first_record_since(driver: Driver, compress
         (-1, -1),
     ]
     assert (list_offsets(driver, 7, -3).timestamp, list_offsets(driver, 7, -3).offset) == (1_080, 4)
-
-
-def test_a_batch_that_cannot_be_read_stands_for_its_records(driver: Driver) -> None:
-    batch = bytearray(timed_batch([0, 50], compress=False))
-    batch[22] = 3  # lz4, as the header says
-    struct.pack_into(">I", batch, 17, crc32c.crc32c(bytes(batch[21:])))
-    produce(driver, 8, records=bytes(batch))
-    found = list_offsets(driver, 7, 1_020)
-    assert (found.timestamp, found.offset) == (1_050, 0)

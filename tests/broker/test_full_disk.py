@@ -183,13 +183,6 @@ def test_a_trace_that_ends_keeps_its_complete_files(tmp_path: Path) -> None:
         trace.check()
 
 
-def test_a_complete_trace_passes_its_check(tmp_path: Path) -> None:
-    trace = trace_in_folder(tmp_path / "trace", "--trace here", pytest.fail)
-    trace.add(0, [state_changed(1)])
-    trace.close()
-    trace.check()
-
-
 def test_a_brokers_trace_in_a_test_warns(tmp_path: Path) -> None:
     with small_files(), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -127,20 +127,6 @@ def test_a_restarted_broker_has_the_share_group_it_had(sharers: ShareMembers) ->
     assert sharers.beat("a", 3).error_code == Error.NONE
 
 
-def test_a_subscription_that_no_record_can_hold_is_refused() -> None:
-    sharers = ShareMembers(**{"message.max.bytes": "1000"})
-    names = [f"topic-{number}" for number in range(200)]
-    assert sharers.beat("a", 0, *names).error_code == Error.UNKNOWN_SERVER_ERROR
-
-
-def test_a_share_group_is_listed_with_its_type(sharers: ShareMembers) -> None:
-    sharers.beat("a", 0, "t")
-    listed = sharers.ask(wire.LIST_GROUPS, 5, states_filter=(), types_filter=("share",)).groups
-    assert [(one.group_id, one.protocol_type, one.group_state, one.group_type) for one in listed] == [
-        ("g", "share", "Stable", "share")
-    ]
-
-
 def test_the_share_offset_of_a_partition_below_zero_is_refused(sharers: ShareMembers) -> None:
     partition = {"partition_index": -1, "start_offset": 0}
     topics = ({"topic_name": "t", "partitions": (partition,)},)

@@ -39,19 +39,6 @@ def leaders(driver: Driver, topic: str = OFFSETS) -> list[int]:
     return [partition.leader_id for partition in found.partitions]
 
 
-@pytest.mark.parametrize(("key_type", "name"), [(GROUP, OFFSETS), (TRANSACTIONAL_ID, TRANSACTIONS)])
-def test_the_first_request_for_a_coordinator_creates_its_topic(key_type: int, name: str) -> None:
-    driver = Driver({"auto.create.topics.enable": "false"}, {"orders": 1})
-    assert names(driver) == ["orders"]
-    find_coordinator(driver, key_type)
-    assert names(driver) == ["orders", name]
-    (topic,) = metadata(driver, 12, name)
-    assert (topic.is_internal, len(topic.partitions)) == (True, 50)
-    before = topic.topic_id
-    find_coordinator(driver, key_type, "another")
-    assert metadata(driver, 12, name)[0].topic_id == before
-
-
 def test_metadata_creates_an_internal_topic_if_it_may_create_topics(driver: Driver) -> None:
     (unknown,) = metadata(driver, 12, OFFSETS, allow_auto_topic_creation=False)
     assert (unknown.error_code, names(driver)) == (Error.UNKNOWN_TOPIC_OR_PARTITION, ["orders"])

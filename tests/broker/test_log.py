@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
 
 import pytest
@@ -20,34 +19,6 @@ def append(log: PartitionLog, count: int = 1, size: int = 1, **fields: Any) -> i
     return log.append(batch).base_offset
 
 
-def test_only_what_lies_before_the_checksum_is_written() -> None:
-    log = PartitionLog()
-    append(log, 2)
-    sent = wire.batch([b"x"] * 3)
-    log.append(parse_produced(sent, 8, 1_000_000))
-    (stored,) = log.read(2, 1_000_000, at_least_one=True)
-    base_offset, length, leader_epoch = struct.unpack_from(">qii", stored)
-    assert (base_offset, length, leader_epoch) == (2, len(sent) - 12, 0)
-    assert stored[16:] == sent[16:]
-
-
-def test_reading_stops_before_the_limit_and_at_least_one_batch_comes_if_asked() -> None:
-    log = PartitionLog()
-    for _ in range(4):
-        append(log)
-    size = len(wire.batch([b"x"]))
-    assert len(log.read(0, 3 * size - 1, at_least_one=False)) == 2
-    assert len(log.read(1, 10 * size, at_least_one=False)) == 3
-    assert log.read(0, size - 1, at_least_one=False) == []
-    assert len(log.read(0, size - 1, at_least_one=True)) == 1
-    assert log.read(4, 10 * size, at_least_one=True) == []
-    assert (log.readable_bytes(1, 10 * size), log.readable_bytes(1, size), log.readable_bytes(4, 9)) == (
-        3 * size,
-        size,
-        0,
-    )
-
-
 def test_the_oldest_batches_go_when_more_than_retention_is_kept() -> None:
     size = len(wire.batch([b"x"]))
     log = PartitionLog(LogSettings({"retention.bytes": str(2 * size)}))
@@ -57,36 +28,6 @@ def test_the_oldest_batches_go_when_more_than_retention_is_kept() -> None:
     assert [log.has_offset(offset) for offset in (2, 3, 5, 6)] == [False, True, True, False]
     append(log, size=500)
     assert (log.start_offset, log.end_offset) == (5, 6), "the last batch stays even if it is too large alone"
-
-
-def test_the_last_five_batches_of_a_producer_are_recognised_and_no_older_one() -> None:
-    """ProducerStateEntry.NUM_BATCHES_TO_RETAIN: a producer has at most five requests in flight. A repetition
-    of an older batch looks like a gap."""
-    log = PartitionLog()
-    idempotent = {"producer_id": 7, "epoch": 0}
-    for sequence in range(7):
-        assert append(log, 1, sequence=sequence, **idempotent) == sequence
-    for sequence in range(2, 7):
-        assert append(log, 1, sequence=sequence, **idempotent) == sequence, "answered with the old offset"
-    for sequence in (0, 1):
-        with pytest.raises(BatchError, match="expected 7") as refused:
-            append(log, 1, sequence=sequence, **idempotent)
-        assert refused.value.error is Error.OUT_OF_ORDER_SEQUENCE_NUMBER
-    assert log.end_offset == 7
-
-
-def test_a_batch_is_a_repetition_only_if_all_its_numbers_are_the_same() -> None:
-    log = PartitionLog()
-    append(log, 3, producer_id=7, epoch=1, sequence=0)
-    for count, fields in (
-        (2, {"producer_id": 7, "epoch": 1, "sequence": 0}),
-        (2, {"producer_id": 7, "epoch": 1, "sequence": 1}),
-        (4, {"producer_id": 7, "epoch": 1, "sequence": 0}),
-    ):
-        with pytest.raises(BatchError, match="expected 3"):
-            append(log, count, **fields)
-    assert append(log, 3, producer_id=7, epoch=2, sequence=0) == 3, "a new epoch begins anew"
-    assert append(log, 3, producer_id=8, epoch=1, sequence=0) == 6
 
 
 @pytest.mark.parametrize(

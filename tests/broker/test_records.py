@@ -15,13 +15,7 @@ from tests.broker.asking import fetch, fetch_fields, list_offsets, produce, vers
 from tests.broker.driver import Driver
 from tests.broker.frames.harness import cpu_limit
 from tests.broker.frames.requests import compressed
-
-
-@pytest.mark.parametrize("version", versions(wire.PRODUCE))
-def test_a_produced_batch_gets_the_next_offset(driver: Driver, version: int) -> None:
-    first = produce(driver, version)
-    second = produce(driver, version, records=wire.batch([b"a", b"b"]))
-    assert [(one.error_code, one.base_offset) for one in (first, second)] == [(0, 0), (0, 1)]
+from tests.broker.transactional import TransactionalProducer
 
 
 @pytest.mark.parametrize("version", versions(wire.FETCH))
@@ -36,14 +30,22 @@ def test_fetch_gives_the_batches_from_the_one_that_holds_the_offset(driver: Driv
     assert int.from_bytes(last.records[:8], "big") == 3, "the base offset was written into the batch"
 
 
-def test_records_of_an_empty_fetch_are_empty_and_not_null(driver: Driver) -> None:
-    partition = fetch(driver, 11, 0)
-    assert (partition.error_code, partition.records) == (Error.NONE, b"")
+@pytest.mark.parametrize("isolation_level", [0, 1])
+def test_an_empty_answer_has_the_present_offsets(driver: Driver, isolation_level: int) -> None:
+    def ends(offset: int) -> tuple[int, int, object]:
+        found = fetch(driver, 12, offset, isolation_level=isolation_level)
+        assert found.records == b""
+        return found.high_watermark, found.last_stable_offset, found.aborted_transactions
 
-
-def test_a_fetch_beyond_the_end_is_out_of_range(driver: Driver) -> None:
-    assert fetch(driver, 11, 1).error_code == Error.OFFSET_OUT_OF_RANGE
-    assert fetch(driver, 11, -1).error_code == Error.OFFSET_OUT_OF_RANGE
+    none = () if isolation_level else None
+    assert ends(0) == ends(0) == (0, 0, none)
+    produce(driver, 8)
+    assert ends(1) == ends(1) == (1, 1, none)
+    producer = TransactionalProducer(driver, "t")
+    producer.add()
+    identity = {"producer_id": producer.producer_id, "epoch": producer.epoch, "sequence": 0}
+    produce(driver, 9, records=wire.batch([b"v"], attributes=0x10, **identity), transactional_id="t")
+    assert ends(2) == ends(2) == (2, 1, none)
 
 
 def test_the_first_batch_comes_even_if_it_exceeds_the_limits(driver: Driver) -> None:
@@ -51,14 +53,6 @@ def test_the_first_batch_comes_even_if_it_exceeds_the_limits(driver: Driver) -> 
     produce(driver, 8, records=wire.batch([b"y" * 500]))
     assert len(fetch(driver, 11, 0, partition_max_bytes=10).records) > 500
     assert len(fetch(driver, 11, 0, max_bytes=10).records) < 1000
-
-
-def test_a_fetch_waits_for_data(driver: Driver) -> None:
-    waiting = driver.send(wire.FETCH, 12, **fetch_fields(driver, 0, max_wait_ms=500))
-    driver.advance(100)
-    assert waiting not in driver.answers
-    produce(driver, 8)
-    assert driver.answers[waiting].responses[0].partitions[0].records
 
 
 def test_a_fetch_waits_for_as_many_bytes_as_it_asks_for(driver: Driver) -> None:
@@ -107,11 +101,6 @@ def test_a_forgotten_fetch_is_not_answered(driver: Driver) -> None:
     produce(driver, 8)
     driver.advance(1000)
     assert waiting not in driver.answers
-
-
-def test_an_unknown_leader_epoch_is_refused(driver: Driver) -> None:
-    assert fetch(driver, 12, 0, current_leader_epoch=5).error_code == Error.UNKNOWN_LEADER_EPOCH
-    assert fetch(driver, 12, 0, current_leader_epoch=0).error_code == Error.NONE
 
 
 @pytest.mark.parametrize(
@@ -175,10 +164,6 @@ def test_special_timestamps_came_version_by_version(driver: Driver, timestamp: i
     assert list_offsets(driver, since - 1, timestamp).error_code == Error.UNSUPPORTED_VERSION
     if since <= APIS[wire.LIST_OFFSETS].max_version:
         assert list_offsets(driver, since, timestamp).error_code == Error.NONE
-
-
-def test_offsets_of_unknown_partitions(driver: Driver) -> None:
-    assert list_offsets(driver, 5, -1, partition=3).error_code == Error.UNKNOWN_TOPIC_OR_PARTITION
 
 
 @pytest.mark.parametrize("unpacked", [bytes(32 * 1024 * 1024), wire.batch([b"a"])[61:]])

@@ -8,6 +8,7 @@ from groupstorm.broker.requests import WORK_PER_TURN
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.asking import alter_configs, create, delete_records, delete_topics, fetch
+from tests.broker.driver import RESTARTS
 from tests.broker.share_members import Sharing, acquired
 from tests.broker.transactional import TransactionalProducer
 
@@ -19,17 +20,6 @@ TOPIC = 2
 @pytest.fixture
 def sharing() -> Sharing:
     return Sharing()
-
-
-def test_a_fetch_waits_until_there_are_records(sharing: Sharing) -> None:
-    waiting = sharing.send_fetch("a", wait_ms=500)
-    sharing.advance(499)
-    assert waiting not in sharing.answers
-    sharing.produce(b"0")
-    assert acquired(sharing.answers[waiting]) == [(0, 0, 1)]
-    again = sharing.send_fetch("a", wait_ms=500)
-    sharing.advance(500)
-    assert acquired(sharing.answers[again]) == []
 
 
 def test_a_fetch_waits_for_so_many_bytes(sharing: Sharing) -> None:
@@ -110,16 +100,12 @@ def test_the_state_of_a_deleted_topic_is_gone(sharing: Sharing) -> None:
     }
 
 
-@pytest.mark.parametrize("from_snapshot", [False, True])
-def test_a_restarted_broker_knows_what_was_acknowledged(from_snapshot: bool) -> None:
-    sharing = Sharing()
-    first = [*sharing.broker.snapshot()]
-    sharing.changes.clear()
+@pytest.mark.parametrize("how", RESTARTS)
+def test_a_restarted_broker_knows_what_was_acknowledged(sharing: Sharing, how: str) -> None:
     sharing.produce(b"0", b"1", b"2")
     assert sharing.fetch("a") == [(0, 2, 1)]
     assert sharing.acknowledge("a", (0, 0, RELEASE), (1, 1, ACCEPT)) == Error.NONE
-    changes = [*sharing.broker.snapshot()] if from_snapshot else first + sharing.changes
-    sharing.restart(changes)
+    RESTARTS[how](sharing)
     assert sharing.fetch("b") == [(0, 0, 2), (2, 2, 1)]
 
 

@@ -10,37 +10,14 @@ import pytest
 from groupstorm.broker.apis import metadata as metadata_api
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
-from tests.broker.asking import create, metadata, topic_id, versions
+from tests.broker.asking import create, metadata, topic_id
 from tests.broker.driver import Driver
-
-INT32_MIN = -(2**31)
 
 
 def test_an_empty_list_asks_for_all_topics_in_version_0_and_for_none_later(driver: Driver) -> None:
     assert [topic.name for topic in driver.ask(wire.METADATA, 0, topics=()).topics] == ["orders"]
     assert driver.ask(wire.METADATA, 1, topics=()).topics == ()
     assert [topic.name for topic in driver.ask(wire.METADATA, 1, topics=None).topics] == ["orders"]
-
-
-def test_metadata_describes_one_broker_that_leads_everything(driver: Driver) -> None:
-    answer = driver.ask(wire.METADATA, 12, topics=None)
-    assert [(one.node_id, one.host, one.port) for one in answer.brokers] == [(1, "127.0.0.1", 9092)]
-    (topic,) = answer.topics
-    assert [
-        (one.partition_index, one.leader_id, one.replica_nodes, one.isr_nodes, one.offline_replicas)
-        for one in topic.partitions
-    ] == [(index, 1, (1,), (1,), ()) for index in range(3)]
-    assert topic.topic_id == topic_id(driver)
-    assert topic.topic_authorized_operations == INT32_MIN
-    assert answer.cluster_id == driver.ask(wire.METADATA, 2, topics=()).cluster_id
-
-
-def test_authorized_operations_are_there_when_asked_for(driver: Driver) -> None:
-    asked = {"include_topic_authorized_operations": True, "include_cluster_authorized_operations": True}
-    answer = driver.ask(wire.METADATA, 8, topics=None, **asked)
-    assert answer.cluster_authorized_operations > 0
-    assert answer.topics[0].topic_authorized_operations > 0
-    assert driver.ask(wire.METADATA, 8, topics=None).topics[0].topic_authorized_operations == INT32_MIN
 
 
 def test_topics_are_created_on_demand_with_the_brokers_number_of_partitions() -> None:
@@ -82,15 +59,6 @@ def test_metadata_names_the_advertised_listeners() -> None:
     assert (found.node_id, found.host, found.port) == (7, "kafka.test", 19092)
 
 
-@pytest.mark.parametrize("version", versions(wire.FIND_COORDINATOR))
-def test_the_one_broker_coordinates_every_group(driver: Driver, version: int) -> None:
-    answer = driver.ask(wire.FIND_COORDINATOR, version, key="g", key_type=0, coordinator_keys=("g", "h"))
-    found = answer.coordinators if version >= 4 else (answer,)
-    assert [(one.error_code, one.node_id, one.port) for one in found] == [(Error.NONE, 1, 9092)] * len(found)
-    if version >= 4:
-        assert [one.key for one in found] == ["g", "h"]
-
-
 def test_transactions_have_a_coordinator_and_share_groups_have_none(driver: Driver) -> None:
     answer = driver.ask(wire.FIND_COORDINATOR, 4, key_type=1, coordinator_keys=("t",))
     assert (answer.coordinators[0].error_code, answer.coordinators[0].node_id) == (Error.NONE, 1)
@@ -102,19 +70,6 @@ def test_every_idempotent_producer_gets_its_own_id(driver: Driver) -> None:
     answers = [driver.ask(wire.INIT_PRODUCER_ID, 4, transactional_id=None) for _ in range(3)]
     assert len({one.producer_id for one in answers}) == 3
     assert {one.producer_epoch for one in answers} == {0}
-
-
-@pytest.mark.parametrize("version", versions(wire.CREATE_TOPICS))
-def test_a_topic_is_created_once(driver: Driver, version: int) -> None:
-    assert create(driver, version, "new")[0].error_code == Error.NONE
-    assert create(driver, version, "new")[0].error_code == Error.TOPIC_ALREADY_EXISTS
-    assert len(metadata(driver, 4, "new")[0].partitions) == 2
-
-
-def test_validation_creates_nothing(driver: Driver) -> None:
-    (result,) = create(driver, 7, "new", validate_only=True)
-    assert (result.error_code, result.num_partitions) == (Error.NONE, 2)
-    assert driver.broker.state.topics.get("new") is None
 
 
 @pytest.mark.parametrize(

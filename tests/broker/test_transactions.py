@@ -12,7 +12,6 @@ from tests.broker.asking import (
     commit,
     delete_topics,
     fetch_fields,
-    list_offsets,
     offset_fetch,
     produce,
     versions,
@@ -24,31 +23,6 @@ from tests.broker.transactional import TransactionalProducer
 def committed(driver: Driver, offset: int = 0, **more: Any) -> Any:
     fields = fetch_fields(driver, offset, 0, isolation_level=1, **more)
     return driver.ask(wire.FETCH, 12, **fields).responses[0].partitions[0]
-
-
-def test_records_are_for_committed_reads_when_their_transaction_is_committed(driver: Driver) -> None:
-    producer = TransactionalProducer(driver)
-    assert (producer.add(), producer.produce()) == (Error.NONE, Error.NONE)
-    produce(driver, 8)
-    before = committed(driver)
-    assert (before.records, before.last_stable_offset, before.high_watermark) == (b"", 0, 2)
-    assert list_offsets(driver, 7, -1).offset == 2
-    assert producer.end() is Error.NONE
-    after = committed(driver)
-    assert (len(after.records) > 0, after.last_stable_offset, after.aborted_transactions) == (True, 3, ())
-
-
-def test_only_committed_reads_name_aborted_transactions(driver: Driver) -> None:
-    produce(driver, 8)
-    producer = TransactionalProducer(driver)
-    producer.add()
-    producer.produce()
-    producer.end(commit=False)
-    told = committed(driver).aborted_transactions
-    assert [(one.producer_id, one.first_offset) for one in told] == [(producer.producer_id, 1)]
-    assert committed(driver, 3).aborted_transactions == ()
-    plain = driver.ask(wire.FETCH, 12, **fetch_fields(driver, 0, 0)).responses[0].partitions[0]
-    assert plain.aborted_transactions is None
 
 
 def aborted(driver: Driver, offset: int, **more: Any) -> list[tuple[int, int]]:
@@ -217,18 +191,6 @@ def test_an_end_that_is_repeated_is_answered_as_the_first_one(driver: Driver) ->
     old.add()
     old.produce()
     assert [old.end(), old.end(), old.end(commit=False)] == [Error.NONE, Error.NONE, Error.INVALID_TXN_STATE]
-
-
-def test_transactions_that_take_too_long_are_aborted_and_their_producer_is_fenced(driver: Driver) -> None:
-    producer = TransactionalProducer(driver)
-    producer.init(timeout_ms=5_000)
-    producer.add()
-    producer.produce()
-    driver.advance(9_999)
-    assert committed(driver).last_stable_offset == 0
-    driver.advance(1)
-    assert committed(driver).last_stable_offset == 2
-    assert producer.end() is Error.PRODUCER_FENCED
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,12 @@ from structlog.testing import capture_logs
 from groupstorm.broker.log.records import MAX_UNPACKED_BYTES, UnpackError, pack, unpack
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
-from tests.broker.asking import alter_configs, list_offsets, produce, versions
+from tests.broker.asking import alter_configs, produce
 from tests.broker.driver import Driver
 from tests.broker.frames.requests import checked, compressed
-from tests.soaking import one_in
 
 #: Behind the header of `wire.batch`.
 RECORDS_AT = 61
-WITHOUT_KEY = "Compacted topic cannot accept message without key in topic partition orders-0"
 NOW_MS = 1_700_000_000_000
 
 
@@ -32,29 +30,11 @@ def refused_records(answer: Any) -> list[tuple[int, str]]:
     return [(one.batch_index, one.batch_index_error_message) for one in answer.record_errors]
 
 
-@pytest.mark.parametrize("version", one_in(5, versions(wire.PRODUCE)))
-def test_a_record_without_a_key_refuses_the_batch(compacted: Driver, version: int) -> None:
-    answer = produce(compacted, version, records=wire.batch([b"a", b"b", b"c"], keys=[b"k", None, None]))
-    assert (answer.error_code, answer.base_offset) == (Error.INVALID_RECORD, -1)
-    assert list_offsets(compacted, 7, -1).offset == 0, "nothing was written"
-    if version >= 8:
-        assert refused_records(answer) == [(index, WITHOUT_KEY) for index in (1, 2)]
-    answer = produce(compacted, version, records=wire.batch([b"a", None], keys=[b"k", b"gone"]))
-    assert (answer.error_code, answer.base_offset) == (Error.NONE, 0)
-
-
 def test_the_message_shows_three_errors_and_the_answer_has_all(compacted: Driver) -> None:
     answer = produce(compacted, 9, records=wire.batch([b"a"] * 5))
     assert [index for index, _ in refused_records(answer)] == [0, 1, 2, 3, 4]
     assert "due to 5 record errors" in answer.error_message
     assert answer.error_message.count("RecordError(") == 3
-
-
-def test_other_topics_take_records_without_keys(driver: Driver) -> None:
-    for policy in ("delete", "compact", "delete,compact", "delete"):
-        alter_configs(driver, 1, ("cleanup.policy", 0, policy))
-        expected = Error.INVALID_RECORD if "compact" in policy else Error.NONE
-        assert produce(driver, 9).error_code == expected, policy
 
 
 @pytest.mark.parametrize("compression", [1, 2, 3, 4])

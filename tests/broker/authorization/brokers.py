@@ -83,10 +83,10 @@ class Emulator:
         fields = {field: getattr(body, field) for field in field_names(body.__class__)}
         frame = wire.request(api_key, version, self._connection, **fields)
         peer = PEER._replace(principal=user(name))
-        (output,) = self.broker.receive(self._connection, peer, frame, self.now_ms).outputs
-        if output.payload is None:
-            return None
-        return wire.parse_response(api_key, version, output.payload[4:])[1]
+        for output in self.broker.receive(self._connection, peer, frame, self.now_ms).outputs:
+            if output.payload is not None:
+                return wire.parse_response(api_key, version, output.payload[4:])[1]
+        return None
 
     def settle(self) -> None:
         """Do what the broker has put off: it asks for the partitions of a share group behind an answer."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from tests.broker import wire
-from tests.broker.asking import acl, acl_filter, consumer_join
+from tests.broker.asking import acl, acl_filter, consumer_join, join_fields
 from tests.broker.authorization.playing import Probe
 
 TOPICS = {"orders": 2, "hidden": 1}
@@ -50,14 +50,7 @@ def _offset_fetch(topics: Any) -> dict[str, Any]:
 _OFFSETS = [{"name": name, "topic_id": name, "partition_indexes": [0]} for name in NAMES]
 _TXN = {"transactional_id": "t", "producer_id": 77, "producer_epoch": 0}
 _OLD_TXN = {f"v3_and_below_{name}": value for name, value in _TXN.items()}
-_JOIN = {
-    "group_id": "joined",
-    "session_timeout": 10_000,
-    "rebalance_timeout": 10_000,
-    "member_id": "",
-    "protocol_type": "consumer",
-    "protocols": [{"name": "range", "metadata": b""}],
-}
+_JOIN = join_fields("joined")
 
 
 def heartbeat(group: str, *topics: str, **more: Any) -> dict[str, Any]:

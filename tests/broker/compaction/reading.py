@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from groupstorm.broker.log.batches import HEADER_BYTES, Batch, parse_produced
+from groupstorm.broker.log.batches import parse_produced
 from groupstorm.broker.log.partition import PartitionLog
-from groupstorm.broker.log.records import keyed_records, unpack
 from groupstorm.broker.topic_configs import LogSettings
 from tests.broker import wire
+from tests.broker.kills.requests import records_of
 
 NOW_MS = 1_700_000_000_000
 
@@ -26,23 +26,9 @@ def read(log: PartitionLog, committed_only: bool = False) -> Iterator[Read]:
     end = log.last_stable_offset if committed_only else log.end_offset
     batches = log.read(log.start_offset, log.size_bytes + 1, True, end)
     aborted = log.transactions.aborted_between(log.start_offset, end) if committed_only else []
-    waiting = sorted((one.first_offset, one.producer_id) for one in aborted)
-    dropped: set[int] = set()
-    for data in batches:
-        header = Batch.read(data)
-        while waiting and waiting[0][0] <= header.last_offset:
-            dropped.add(waiting.pop(0)[1])
-        if header.is_control:
-            if header.count_of_records and not header.is_commit_marker:
-                dropped.discard(header.producer_id)
-            continue
-        if header.is_transactional and header.producer_id in dropped:
-            continue
-        records = unpack(data[HEADER_BYTES:], header.compression) if header.count_of_records else b""
-        for one in keyed_records(data, records):
-            offset = header.base_offset + one.offset_delta
-            if offset >= log.start_offset:
-                yield Read(offset, one.key, one.value, one.timestamp_ms)
+    for offset, one in records_of(batches, aborted):
+        if offset >= log.start_offset:
+            yield Read(offset, one.key, one.value, one.timestamp_ms)
 
 
 def settings(**changed: object) -> LogSettings:

@@ -15,18 +15,6 @@ DAY_MS = 86_400_000
 TRANSACTIONAL = 0x10
 
 
-def test_the_active_segment_is_not_compacted() -> None:
-    log = compacted_log()
-    append(log, (b"a", b"1"))
-    append(log, (b"a", b"2"), (b"a", b"3"))
-    assert clean(log)
-    assert offsets(log) == [0, 1, 2], "the newer records of the key are in the active segment"
-    append(log, (b"b", b"1"))
-    assert clean(log)
-    assert offsets(log) == [2, 3]
-    assert not clean(log), "nothing is dirty"
-
-
 def test_a_batch_that_cannot_be_opened_stays_and_replaces_no_record() -> None:
     log = compacted_log()
     append(log, (b"a", b"1"))
@@ -78,33 +66,6 @@ def test_a_horizon_is_of_the_batch_and_does_not_move() -> None:
     assert Batch.read(log.batches.data(0)).max_timestamp_ms == NOW_MS - 7
 
 
-# batches without records
-
-
-def test_the_last_batch_of_a_pass_stays_without_records() -> None:
-    """So that the last offset in front of the dirty part is not lost. Here an aborted transaction's."""
-    log = compacted_log()
-    append(log, (b"a", b"1"))
-    append(log, (b"b", b"1"), producer_id=7, epoch=0, sequence=0, attributes=TRANSACTIONAL)
-    log.append_marker(7, 0, is_commit=False, now_ms=NOW_MS)
-    append(log, (b"c", b"1"))
-    clean(log)
-    assert [Batch.read(one).base_offset for one in log.batches.all_data()] == [0, 1, 2, 3]
-    assert [Batch.read(one).count_of_records for one in log.batches.all_data()] == [1, 0, 1, 1]
-
-
-def test_an_empty_batch_has_no_time() -> None:
-    log = compacted_log()
-    append(log, (b"a", b"1"), producer_id=7, epoch=0, sequence=0, now_ms=NOW_MS + 50)
-    append(log, (b"a", b"2"), now_ms=NOW_MS + 10)
-    append(log, (b"b", b"1"), now_ms=NOW_MS + 20)
-    clean(log)
-    assert Batch.read(log.batches.data(0)).count_of_records == 0
-    assert log.at_timestamp(NOW_MS + 30).offset == -1
-    assert log.at_timestamp(NOW_MS)[:] == (NOW_MS + 10, 1)
-    assert log.at_max_timestamp()[:] == (NOW_MS + 20, 2)
-
-
 # transactions
 
 
@@ -138,21 +99,6 @@ def test_a_marker_stays_until_a_pass_has_met_no_batch_of_its_transaction() -> No
 
 def base_offsets(log: PartitionLog) -> list[int]:
     return [Batch.read(one).base_offset for one in log.batches.all_data()]
-
-
-def test_an_open_transaction_ends_the_part_that_is_compacted() -> None:
-    log = compacted_log()
-    append(log, (b"a", b"1"))
-    append(log, (b"a", b"2"))
-    append(log, (b"a", b"3"), producer_id=7, epoch=0, sequence=0, attributes=TRANSACTIONAL)
-    append(log, (b"a", b"4"))
-    append(log, (b"a", b"5"))
-    clean(log)
-    assert offsets(log) == [1, 2, 3, 4]
-    log.append_marker(7, 0, is_commit=True, now_ms=NOW_MS)
-    append(log, (b"b", b"1"))
-    clean(log)
-    assert offsets(log) == [4, 6]
 
 
 def test_the_marker_keeps_the_epoch_of_a_producer_without_records() -> None:

@@ -175,14 +175,6 @@ def test_retention_is_for_topics_whose_policy_has_delete(driver: Driver, policy:
     assert len(stored_offsets(driver)) == left
 
 
-def test_a_compacted_topic_keeps_records_beyond_retention_bytes(driver: Driver) -> None:
-    compacted(driver, retention_bytes="10")
-    for number in range(3):
-        write(driver, b"%d" % number, b"v", 0)
-    driver.advance(300_000)
-    assert len(stored_offsets(driver)) == 3
-
-
 def test_the_brokers_settings_are_the_topics_defaults() -> None:
     driver = Driver(
         {

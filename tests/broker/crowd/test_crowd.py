@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import resource
 import threading
 from collections.abc import Iterator
 
@@ -14,11 +15,14 @@ from tests.broker.test_serve import DEADLINE_S, serving
 
 pytestmark = pytest.mark.slow
 MIB = 2**20
+IDLE = 5_000
 
 
 @pytest.fixture
 def broker() -> Iterator[tuple[int, Address]]:
-    """The process and its address."""
+    """The process and its address. It and this one may have as many open files as there are."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     with serving("--topic", "orders:1") as (process, address):
         assert process.stderr is not None
         threading.Thread(target=process.stderr.read, daemon=True).start()
@@ -49,6 +53,16 @@ async def test_announced_bytes_cost_nothing_before_they_come(broker: tuple[int, 
     assert clients.rss_mib(process) - before_mib < 20
     assert all(await asyncio.gather(*(one.is_closed_by_server() for one in refused)))
     for one in (*crowd, *refused):
+        one.writer.close()
+
+
+async def test_others_are_served_beside_five_thousand_idle_connections(broker: tuple[int, Address]) -> None:
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < IDLE + 500:
+        pytest.skip(f"raise the limit of open files to {IDLE + 500} (ulimit -Hn)")
+    async with asyncio.timeout(DEADLINE_S):
+        crowd = await connect(broker[1], IDLE)
+        await clients.ask_meanwhile(await Client.connected(broker[1]), asyncio.sleep(0))
+    for one in crowd:
         one.writer.close()
 
 

@@ -1,16 +1,15 @@
-"""Valid requests of every API and version that `serve` announces, drawn from a seed.
+"""Requests of every API and version that `serve` announces, drawn from a seed.
 
-The fields come from kio's schemas. Known names (`orders`, `g`, `t`) make many of the requests succeed, so
-that mutated ones reach the code behind the first check.
+They are those of `asking_all` with some of their values changed. These are about topics and groups that there
+are, so that mutated ones reach the code behind the first check.
 """
 
 from __future__ import annotations
 
-import datetime
 import gzip
 import random
 import uuid
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import crc32c
@@ -19,52 +18,36 @@ from groupstorm.broker.apis import APIS
 from groupstorm.broker.log.batches import HEADER_BYTES
 from groupstorm.broker.log.records import pack
 from groupstorm.protocol.codec import CodecError, encoder, request_type
-from groupstorm.protocol.codec.shape import EPOCH, FieldShape, shapes_of
 from tests.broker import wire
+from tests.broker.asking_all import all_requests
 from tests.broker.random_messages import random_message
 
 #: Every API key with every version that is announced and served.
 SERVED = [
     (api.key, version) for api in APIS.values() for version in range(api.min_version, api.max_version + 1)
 ]
-TOPICS = {"orders": 3, "second": 1}
-_NAMES = ("orders", "orders", "second", "new-1", "new-2", "")
-_GROUPS = ("g", "g", "h", "modern", "")
-_TEXTS: dict[str, tuple[str | None, ...]] = {
-    "group_id": _GROUPS,
-    "groups": _GROUPS,
-    "groups_names": _GROUPS,
-    "group_ids": _GROUPS,
-    "transactional_id": ("t", "t", "u", None),
-    "v3_and_below_transactional_id": ("t", "u"),
-    "coordinator_keys": ("g", "t"),
-    "protocol_type": ("consumer", "connect"),
-    "protocol_name": ("range", "sticky"),
-    "mechanism": ("PLAIN", "SCRAM-SHA-256"),
-    "server_assignor": (None, "uniform", "range", "other"),
-    "subscribed_topic_regex": (None, "ord.*", "(a+)+$", "["),
-    "subscribed_topic_names": ("orders", "second"),
-    "resource_name": ("orders", "g", "1", ""),
-    "value": ("1", "-1", "delete", "x", None),
-    "configuration_keys": ("retention.ms", "consumer.session.timeout.ms"),
-    "group_instance_id": (None, None, "static"),
-    "member_id": ("", "m", "m-2"),
-    "client_software_name": ("a",),
-    "client_software_version": ("1",),
-    "principal": ("User:alice", "User:*", "alice"),
-    "host": ("*", "127.0.0.1"),
-    "entity_type": ("user", "client-id", "ip", "other"),
-    "entity_name": ("ANONYMOUS", "raw", "alice", None),
-    "key": ("g", "t", "producer_byte_rate", "consumer_byte_rate"),
-    "states_filter": ("Stable", "Empty"),
-    "types_filter": ("consumer", "classic"),
+TOPICS = {"orders": 3, "hidden": 1}
+_REQUESTS = {key: [one.fields for one in all_requests() if one.api_key == key] for key in APIS}
+_TEXTS = (
+    *("orders", "hidden", "new", "", "g", "modern", "t", "ord.*", "(a+)+$", "[", "consumer", "uniform"),
+    *("range", "1", "-1", "delete", "retention.ms", "max.message.bytes", "PLAIN", "SCRAM-SHA-256"),
+    *("User:alice", "User:*", "*", "user", "client-id", "ip", "ANONYMOUS", "raw", "producer_byte_rate"),
+)
+#: Values for those of a type.
+_OTHERS: dict[type, Sequence[Any]] = {
+    str: _TEXTS,
+    int: (0, 0, 0, 1, 1, 2, 3, 5, -1, 500, 10_000),
+    bool: (True, False),
+    bytes: (b"", b"plan", b"\0alice\0secret", bytes(40)),
 }
-_ALTERED = ("retention.ms", "retention.bytes", "max.message.bytes", "consumer.session.timeout.ms")
 
 
 def topic_id(number: int) -> uuid.UUID:
     """The id of one of `TOPICS`."""
     return uuid.UUID(int=number + 1)
+
+
+_IDS = {name: topic_id(number) for number, name in enumerate(TOPICS)}
 
 
 class Requests:
@@ -84,49 +67,26 @@ class Requests:
                 if self._draw.random() < 0.15:
                     message = random_message(message_type, self._draw)
                 else:
-                    message = self._message(message_type)
+                    fields = self._draw.choice(_REQUESTS[api_key])
+                    message = wire.message(message_type, self._varied("", fields), _IDS)
                 body = b"".join(encoder(message_type)(message))
-            except CodecError:
+            except (CodecError, TypeError):
                 continue  # one value of many does not fit its type
             correlation_id = self._draw.randrange(2**31)
             return wire.request_header(api_key, version, correlation_id) + body
 
-    def _message(self, message_type: Any) -> Any:
-        return message_type(**{shape.name: self._field(shape) for shape in shapes_of(message_type)})
-
-    def _field(self, shape: FieldShape) -> Any:
+    def _varied(self, name: str, value: Any) -> Any:
         draw = self._draw
-        if shape.tag is not None and draw.random() < 0.7:
-            return shape.default
-        if shape.nullable and shape.name not in _TEXTS and draw.random() < 0.1:
-            return None if shape.tag is None else shape.default
-        if shape.array:
-            return tuple(self._one(shape) for _ in range(draw.choice((0, 1, 1, 1, 2, 9))))
-        return self._one(shape)
-
-    def _one(self, shape: FieldShape) -> Any:
-        if shape.entity is not None:
-            return self._message(shape.entity)
-        if shape.kafka_type == "string":
-            return self._text(shape)
-        return _VALUES.get(shape.kafka_type or "", _number)(self._draw)
-
-    def _text(self, shape: FieldShape) -> str | None:
-        if shape.name == "member_id" and self._seen_members and self._draw.random() < 0.7:
-            return self._draw.choice(self._seen_members)
-        texts = _TEXTS.get(shape.name)
-        if texts is None:
-            texts = (*_NAMES, *_ALTERED) if shape.name == "name" else _NAMES
-        value = self._draw.choice(texts)
-        return "" if value is None and not shape.nullable else value
-
-
-def _number(draw: random.Random) -> int:
-    return draw.choice((0, 0, 0, 1, 1, 2, 3, 5, -1))
-
-
-def _duration(draw: random.Random) -> datetime.timedelta:
-    return datetime.timedelta(milliseconds=draw.choice((0, 1, 500, 10_000, 60_000, -1)))
+        if isinstance(value, Mapping):
+            return {own: self._varied(own, inner) for own, inner in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self._varied(name, one) for one in value for _ in range(draw.choice((0, 1, 1, 1, 2, 9)))]
+        if name == "records":
+            return record_batches(draw)
+        if name == "member_id" and self._seen_members and draw.random() < 0.7:
+            return draw.choice(self._seen_members)
+        others = _OTHERS.get(type(value), (value,))
+        return value if draw.random() < 0.8 else draw.choice(others)
 
 
 def record_batches(draw: random.Random) -> bytes:
@@ -179,15 +139,3 @@ def checked(data: bytes) -> bytes:
 
 def _with_byte(data: bytes, at: int, value: int) -> bytes:
     return data[:at] + bytes((value & 0xFF,)) + data[at + 1 :]
-
-
-#: By kio's type: draws a value.
-_VALUES: dict[str, Callable[[random.Random], Any]] = {
-    "records": record_batches,
-    "bytes": lambda draw: draw.choice((b"", b"plan", b"\0alice\0secret", draw.randbytes(40))),
-    "uuid": lambda draw: draw.choice((topic_id(0), topic_id(0), topic_id(1), None, uuid.UUID(int=7))),
-    "bool": lambda draw: draw.random() < 0.4,
-    "timedelta_i32": _duration,
-    "timedelta_i64": _duration,
-    "datetime_i64": lambda draw: EPOCH + datetime.timedelta(seconds=draw.randrange(2**31)),
-}

@@ -1,4 +1,4 @@
-"""Rounds of mutated frames on a broker, what came of them, and the shortest frames that show a failure."""
+"""Rounds of mutated frames on a broker, what came of them, and the frames at which it failed."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ MOST_GROWTH_KIB = 100 * 1024
 
 @dataclass
 class Tally:
-    """``failures``: the sort of a failure, and the shortest frames that show it."""
+    """``failures``: the sort of a failure, and the last frame before it."""
 
     tried: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
-    failures: dict[str, list[bytes]] = field(default_factory=dict)
+    failures: dict[str, bytes] = field(default_factory=dict)
     rss_kib: list[int] = field(default_factory=list)
 
 
@@ -98,9 +98,8 @@ def run_round(seed: int, tally: Tally, report: Callable[[str], None]) -> None:
 
 def _try_frames(seed: int, tally: Tally, report: Callable[[str], None]) -> None:
     world = World()
-    sent: list[bytes] = []
+    data = b""
     for number, data in enumerate(frames_of(seed, world)):
-        sent.append(data)
         with cpu_limit():
             outcome, failure = attempt(world, data)
         tally.tried += 1
@@ -108,11 +107,11 @@ def _try_frames(seed: int, tally: Tally, report: Callable[[str], None]) -> None:
         if number % _STEP == 0 and failure is None:
             failure = _failure_of(partial(world.advance, _STEP_MS))
         if failure is not None:
-            _note(tally, failure, sent, report)
+            _note(tally, seed, failure, data, report)
             return
     failure = _failure_of(world.check_restart)
     if failure is not None:
-        _note(tally, f"restart: {failure}", sent, report)
+        _note(tally, seed, f"restart: {failure}", data, report)
 
 
 def _failure_of(act: Callable[[], object]) -> str | None:
@@ -124,42 +123,11 @@ def _failure_of(act: Callable[[], object]) -> str | None:
     return None
 
 
-def _note(tally: Tally, failure: str, sent: list[bytes], report: Callable[[str], None]) -> None:
+def _note(tally: Tally, seed: int, failure: str, frame: bytes, report: Callable[[str], None]) -> None:
     kind = failure.partition(" (")[0]
     if kind not in tally.failures:
-        tally.failures[kind] = shrunk(sent, kind)
-        report(f"{failure}: {[one.hex() for one in tally.failures[kind]]}")
-
-
-def shows(frames: list[bytes], kind: str) -> bool:
-    """Whether a new broker fails in this way on these frames."""
-    world = World()
-    for data in frames:
-        with cpu_limit():
-            failure = attempt(world, data)[1] or _failure_of(partial(world.advance, _STEP_MS // _STEP))
-        if failure is not None:
-            return failure.startswith(kind)
-    failure = _failure_of(world.check_restart)
-    return failure is not None and f"restart: {failure}".startswith(kind)
-
-
-def shrunk(frames: list[bytes], kind: str) -> list[bytes]:
-    """Fewer frames that show the failure; all of them if a new broker does not show it again."""
-    if shows(frames[-1:], kind):
-        return frames[-1:]
-    if not shows(frames, kind):
-        return frames[-1:]
-    size = len(frames) // 2
-    while size:
-        at = 0
-        while at < len(frames):
-            fewer = frames[:at] + frames[at + size :]
-            if fewer and shows(fewer, kind):
-                frames = fewer
-            else:
-                at += size
-        size //= 2
-    return frames
+        tally.failures[kind] = frame
+        report(f"seed {seed}: {failure}: {frame.hex()}")
 
 
 def rss_kib() -> int:

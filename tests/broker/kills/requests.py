@@ -1,12 +1,12 @@
-"""Requests that the load sends, and how the records of a partition are read back."""
+"""Requests of a producer over TCP, and how the records of a partition are read back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from groupstorm.broker.log.batches import HEADER_BYTES, LENGTH_END, Batch
-from groupstorm.broker.log.records import keyed_records
+from groupstorm.broker.log.records import KeyedRecord, keyed_records, unpack
 from groupstorm.coordinator.errors import Error
 from tests.broker import wire
 from tests.broker.wire import RawClient, milliseconds
@@ -41,19 +41,6 @@ def init_producer(client: RawClient, name: str | None) -> Any:
     )
 
 
-def begin_transaction(
-    client: RawClient, name: str, topic: str, partitions: Sequence[int]
-) -> tuple[int, int] | None:
-    """Producer id and epoch; None if the transaction before has not ended yet."""
-    producer = init_producer(client, name)
-    if producer.error_code == Error.CONCURRENT_TRANSACTIONS:
-        return None
-    assert producer.error_code == Error.NONE
-    found = producer.producer_id, producer.producer_epoch
-    assert add_partitions(client, name, found, topic, partitions) == Error.NONE
-    return found
-
-
 def add_partitions(
     client: RawClient, name: str, producer: tuple[int, int], topic: str, partitions: Sequence[int]
 ) -> int:
@@ -86,19 +73,26 @@ def read(client: RawClient, topic: str, partition: int) -> Iterator[Record]:
         assert answer.error_code == Error.NONE
         if not answer.records:
             return
-        aborted = sorted((one.first_offset, one.producer_id) for one in answer.aborted_transactions or ())
-        dropped: set[int] = set()
-        for batch in batches(answer.records):
-            header = Batch.read(batch)
-            offset = header.last_offset + 1
-            while aborted and aborted[0][0] <= header.last_offset:
-                dropped.add(aborted.pop(0)[1])
-            if header.is_control:
-                if header.count_of_records and not header.is_commit_marker:
-                    dropped.discard(header.producer_id)
-            elif not (header.is_transactional and header.producer_id in dropped):
-                for one in keyed_records(batch, batch[HEADER_BYTES:]):
-                    yield Record(header.base_offset + one.offset_delta, one.key, one.value)
+        fetched = [*batches(answer.records)]
+        for at, one in records_of(fetched, answer.aborted_transactions or ()):
+            yield Record(at, one.key, one.value)
+        offset = Batch.read(fetched[-1]).last_offset + 1
+
+
+def records_of(fetched: Iterable[bytes], aborted: Iterable[Any]) -> Iterator[tuple[int, KeyedRecord]]:
+    """The records of batches with their offsets, without those of aborted transactions."""
+    waiting = sorted((one.first_offset, one.producer_id) for one in aborted)
+    dropped: set[int] = set()
+    for data in fetched:
+        header = Batch.read(data)
+        while waiting and waiting[0][0] <= header.last_offset:
+            dropped.add(waiting.pop(0)[1])
+        if header.is_control:
+            if header.count_of_records and not header.is_commit_marker:
+                dropped.discard(header.producer_id)
+        elif header.count_of_records and not (header.is_transactional and header.producer_id in dropped):
+            for one in keyed_records(data, unpack(data[HEADER_BYTES:], header.compression)):
+                yield header.base_offset + one.offset_delta, one
 
 
 def batches(records: bytes) -> Iterator[bytes]:

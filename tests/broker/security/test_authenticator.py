@@ -78,13 +78,6 @@ def test_every_request_passes_after_authentication(mechanism: str) -> None:
     assert client.say(wire.request(HANDSHAKE, 1, mechanism="PLAIN")) == Pass()
 
 
-def test_api_versions_may_be_asked_before() -> None:
-    client = Client()
-    for version in (0, 3, 99):
-        assert client.say(struct.pack(">hhih", wire.API_VERSIONS, version, 1, -1)) == Pass()
-    assert client.log_in().error_code == Error.NONE
-
-
 @pytest.mark.parametrize(
     "frame",
     [
@@ -146,13 +139,6 @@ def test_scram_does_not_say_what_was_wrong(name: str) -> None:
         "Authentication failed during authentication due to invalid credentials with "
         "SASL mechanism SCRAM-SHA-256"
     )
-
-
-@pytest.mark.parametrize("version", [0, 1, 2])
-def test_every_version_of_sasl_authenticate(version: int) -> None:
-    client = Client()
-    client.handshake()
-    assert client.token(b"\0alice\0secret", version).error_code == Error.NONE
 
 
 def test_another_request_in_the_middle_closes_the_connection() -> None:

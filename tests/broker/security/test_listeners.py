@@ -110,13 +110,6 @@ def test_a_connection_counts_before_its_handshake(certificates: Certificates) ->
         assert [why for _, why in broker.closed] == ["max.connections=2 are there"]
 
 
-def test_a_connection_without_a_handshake_is_closed_as_an_idle_one(certificates: Certificates) -> None:
-    with listening(with_tls(certificates), connections_max_idle_ms="50") as broker:
-        with socket.create_connection(address(broker), timeout=DEADLINE_S) as silent:
-            assert silent.recv(1) == b""
-        assert [why for _, why in broker.closed] == ["connections.max.idle.ms are over"]
-
-
 def test_stopping_closes_connections_in_every_state(certificates: Certificates) -> None:
     with listening(with_tls(certificates, USERS), group_initial_rebalance_delay_ms="60000") as broker:
         silent = socket.create_connection(address(broker), timeout=DEADLINE_S)

@@ -44,14 +44,6 @@ def test_a_user_of_sasl() -> None:
     assert not may_describe(SASL, "User:ANONYMOUS", alice)
 
 
-def test_nobody() -> None:
-    def anybody(broker: EmbeddedBroker) -> RawClient:
-        return RawClient(address(broker))
-
-    assert may_describe(ListenerSecurity(), "User:ANONYMOUS", anybody)
-    assert not may_describe(ListenerSecurity(), "User:alice", anybody)
-
-
 def test_the_subject_of_a_certificate(certificates: Certificates) -> None:
     def with_certificate(broker: EmbeddedBroker) -> RawClient:
         return RawClient(address(broker), certificates.client_context(with_certificate=True))

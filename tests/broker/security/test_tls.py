@@ -2,43 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 
 import pytest
 
 from groupstorm.broker.security.connection import TlsTransport
 from groupstorm.broker.security.listener import tls_context
+from tests.broker.frames.harness import MemoryTransport
 from tests.certificates import Certificates
-
-
-class Wire(asyncio.Transport):
-    """A transport that keeps every write."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.written = b""
-        self.is_closed = False
-
-    def write(self, data: bytes | bytearray | memoryview) -> None:
-        self.written += data
-
-    def close(self) -> None:
-        self.is_closed = True
-
-    def is_closing(self) -> bool:
-        return self.is_closed
-
-    def taken(self) -> bytes:
-        written, self.written = self.written, b""
-        return written
 
 
 class Client:
     """The other end, after the handshake."""
 
     def __init__(self, certificates: Certificates) -> None:
-        self.wire = Wire()
+        self.wire = MemoryTransport()
         self.server = TlsTransport(self.wire, tls_context(certificates.server, certificates.server_key))
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         context = certificates.client_context()
@@ -55,7 +33,8 @@ class Client:
         return self._outgoing.read()
 
     def hear(self) -> None:
-        self._incoming.write(self.wire.taken())
+        self._incoming.write(self.wire.written)
+        self.wire.written.clear()
 
     def say(self, text: bytes) -> bytes:
         self.tls.write(text)
@@ -90,7 +69,7 @@ def test_bytes_before_close_notify_are_decrypted(certificates: Certificates) -> 
         client.tls.unwrap()
     assert client.server.decrypted(client.sent()) == b"I leave"
     assert client.server.has_ended
-    assert not client.wire.is_closed
+    assert not client.wire.is_closing()
 
 
 def test_our_farewell_is_said_once_and_nothing_after_it(certificates: Certificates) -> None:
@@ -102,7 +81,7 @@ def test_our_farewell_is_said_once_and_nothing_after_it(certificates: Certificat
     assert client.tls.read(10) == b"", "the end"
     client.server.write(b"more")
     client.server.close()
-    assert client.wire.written == b""
+    assert not client.wire.written
 
 
 def test_altered_bytes_are_refused_with_an_alert(certificates: Certificates) -> None:

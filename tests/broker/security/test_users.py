@@ -28,11 +28,6 @@ def test_names_and_passwords(tmp_path: Path) -> None:
     assert not read.has("# who may connect", "")
 
 
-def test_an_unknown_user_has_no_password() -> None:
-    assert not Users({"alice": "secret"}).has("bob", "secret")
-    assert Users({"alice": "secret"}).credential("bob", "sha256") is None
-
-
 def test_credentials_have_a_salt_each_and_stay() -> None:
     pair = Users({"alice": "secret", "bob": "secret"})
     alice, bob = pair.credential("alice", "sha256"), pair.credential("bob", "sha256")
