@@ -132,13 +132,15 @@ def test_a_group_that_mostly_starts_says_nothing_about_its_steps(tmp_path: Path)
         for name, runs in found.items()
     }
     assert recommended(later)[0] == "Recommendation: default, which has the defaults."
-    figures = replace(found["short"][0].figures, unowned_partition_seconds=100.0)
+    figures = {
+        name: replace(runs[0].figures, unowned_partition_seconds=100.0) for name, runs in found.items()
+    }
     for start_us, says_nothing in (
         (50_000_000, False),
         (50_000_001, True),
     ):  # it has to be more than the rest
         half = Reasons(start_us=start_us)
-        runs = {name: [replace(each[0], figures=figures, reasons=half)] for name, each in found.items()}
+        runs = {name: [replace(each[0], figures=figures[name], reasons=half)] for name, each in found.items()}
         assert recommended(runs)[0].startswith("No recommendation") is says_nothing
         assert not any("the group's start" in sentence for sentence in recommended(runs, {"load": 1}))
 
