@@ -7,7 +7,7 @@ from typing import Final
 
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import History, Incident
-from groupstorm.explain.incidents import COORDINATOR_ERRORS, UNRELEASED, ZOMBIE_ERRORS
+from groupstorm.explain.incidents import COORDINATOR_ERRORS, UNRELEASED, ZOMBIE_ERRORS, Refusal
 from groupstorm.explain.patterns.selecting import (
     AFTER_US,
     SECOND_US,
@@ -104,6 +104,22 @@ def outage(history: History) -> Match | None:
     sentence = f"At least {lasted}: {name} was the last member, its session expired, and nobody came back."
     unknown = "whether somebody had stopped it: add its own log" if last.alive is None else ""
     return Match(sentence, unique([last.member]), with_changes(history, [last]), (), [last.row], unknown)
+
+
+def is_unheard_since(history: History, told: Refusal) -> bool:
+    """Whether a client was told that its coordinator had moved, and no row or heartbeat shows that it found
+    the next one before its session expired. A coordinator that loads the group begins every session anew."""
+    if told.error not in COORDINATOR_ERRORS:
+        return False
+    gone = [one for one in _expired(history) if one.member == told.member]
+    for one in gone:
+        timeout_ms = _timeout_ms(history, one)
+        heard_us = one.time_us - (RESTART_US if timeout_ms is None else timeout_ms * 1000 + SECOND_US)
+        is_open = told.first["time_us"] <= one.time_us and not (told.over_us or one.time_us) < one.time_us
+        is_loaded = any(heard_us <= each.time_us <= one.time_us for each in history.of_kind("loaded"))
+        if is_open and (told.last["time_us"] >= heard_us or is_loaded):
+            return True
+    return not gone
 
 
 def _told(history: History, kind: str) -> Match | None:
