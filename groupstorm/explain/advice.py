@@ -176,7 +176,7 @@ def _session_expired(finding: Finding, history: History) -> str:
     moved = {one.member for one in history.refusals if is_unheard_since(history, one)}
     if finding.match.members and moved.issuperset(finding.match.members):
         return next(one.advice for one in PATTERNS if one.name == "coordinator-moved")
-    if may_have_closed([one for one in history.went() if one.member in finding.match.members]):
+    if may_have_closed(history, [one for one in history.went() if one.member in finding.match.members]):
         return (
             "If somebody closed them, set internal.leave.group.on.close=true for instances that do not come "
             f"back, or a group.instance.id for those that do. Else {general[0].lower()}{general[1:]}"

@@ -47,9 +47,10 @@ def _is_silent(gone: Change) -> bool:
     return gone.alive.get("cause") in ("silent", "close")
 
 
-def may_have_closed(gone: Sequence[Change]) -> bool:
-    """Whether some of these are threads of Kafka Streams whose own log is not there to say how they ended."""
-    return any(
+def may_have_closed(history: History, gone: Sequence[Change]) -> bool:
+    """Whether some of these are threads of Kafka Streams whose own log is not there to say how they ended. In
+    a streams group (KIP-1071) those that close leave."""
+    return not history.is_streams and any(
         THREAD in one.member and (one.alive is None or one.alive["source"] != "member") for one in gone
     )
 
@@ -66,7 +67,7 @@ def session_expired(history: History) -> Match | None:
     ]
     if gone:
         what = "died, hung or lost the connection"
-        if may_have_closed(gone):
+        if may_have_closed(history, gone):
             what = "died, hung, lost the connection or closed (Kafka Streams then sends no LeaveGroup)"
         return _match(history, gone, what)
     silent = _told(history, "session-timeout")
