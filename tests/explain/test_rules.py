@@ -436,3 +436,19 @@ def test_a_share_consumer_was_alive_until_its_last_row(tmp_path: Path) -> None:
     )
     (finding,) = (one for one in explained(trace).findings if one.pattern.name == "session-expired")
     assert finding.match.sentence.endswith("the last row of it is of 90.000 s.")
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_members_that_were_too_slow_and_came_back_are_no_deployment(tmp_path: Path, is_told: bool) -> None:
+    """A broker's log alone says so by the reason that the members gave."""
+    told = {"source": "world", "event": "client_reason", "detail": "consumer poll timeout has expired."}
+    rows = [*FORMED]
+    for number, name in enumerate("xyz"):
+        s, generation = 100 + 60 * number, 2 + 2 * number
+        rows += [removed(s, name, f"{name}-1", "left"), *round_of(s, generation, "left", f"{name}-1")[:1]]
+        rows += [{"s": s, "member": name, "member_id": f"{name}-1"} | told] * is_told
+        rows += round_of(s, generation, "left", f"{name}-1")[1:]
+        rows += [added(s + 20, name, f"{name}-2")]
+        rows += round_of(s + 20, generation + 1, "new-member", f"{name}-2")
+    found = names(explained(trace_of(tmp_path, [*rows, END_OF_FORMED])))
+    assert found == ["max-poll-interval" if is_told else "deploy-wave"]
