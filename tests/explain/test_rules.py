@@ -124,6 +124,22 @@ def test_lists_of_members_do_not_say_that_one_is_back_under_another_name(tmp_pat
     assert told == "By the lists of members that the logs have: b-1 went and c-1 came about 8.0 s later."
 
 
+@pytest.mark.parametrize(
+    ("late_s", "patterns"), [(99, ["max-poll-interval"]), (40, ["max-poll-interval", "gone-unsaid"])]
+)
+def test_a_member_whose_own_log_says_that_it_was_too_slow_went_not_unsaid(
+    tmp_path: Path, late_s: float, patterns: list[str]
+) -> None:
+    """Another member's list tells of it up to a rebalance later."""
+    late = {"s": late_s, "source": "member", "event": "rejoin_requested", "cause": "poll-timeout"}
+    rows = [
+        late | {"member": "b", "member_id": "b-1", "generation": 1},
+        removed(100, "b", "b-1", "unknown"),
+        *round_of(100, 2, "unknown", "b-1"),
+    ]
+    assert names(explained(trace_of(tmp_path, [*FORMED, *rows, END_OF_FORMED]))) == patterns
+
+
 def test_a_row_of_rebalances_says_that_no_pattern_explains_some(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
