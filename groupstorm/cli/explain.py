@@ -153,12 +153,13 @@ def _rebalances(history: History) -> str:
     begun = [each for each in history.rebalances if each.begun_us >= history.from_us]
     rounds = counted(sum(len(each.rounds) for each in begun), _round_noun(history))
     number = counted(len(begun), "rebalance")
+    least, skipped = history.rebalances_at_least, history.generations_hidden
     if history.rebalances_are_least:
         number = f"at least {number}" if begun else "no rebalance seen"
-    elif (begun and history.is_of_one_member) or history.rebalances_at_least > len(history.rebalances):
-        number = f"at least {counted(history.rebalances_at_least, 'rebalance')}"
-        if history.generations_hidden:
-            rounds += f" in the logs, which skip {counted(history.generations_hidden, 'generation')}"
+    elif (begun and history.is_of_one_member) or skipped or least > len(history.rebalances):
+        number = f"at least {counted(least, 'rebalance')}"
+        if skipped:
+            rounds += f" in the logs, which skip {counted(skipped, 'generation')}"
     elif not history.rebalances and not history.is_shown_quiet:
         number = "the lines show no completed rebalance"
     is_counted = begun or history.rebalances_are_least or not history.is_imported

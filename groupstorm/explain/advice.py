@@ -8,11 +8,10 @@ from typing import Final
 
 from groupstorm.explain.findings import Finding, culprits
 from groupstorm.explain.history import History
-from groupstorm.explain.incidents import COORDINATOR_ERRORS
 from groupstorm.explain.patterns import PATTERNS
 from groupstorm.explain.patterns.deployments import RESTARTS_MIN
 from groupstorm.explain.patterns.selecting import find_restarts, rounds_of
-from groupstorm.explain.patterns.sessions import may_have_closed
+from groupstorm.explain.patterns.sessions import is_unheard_since, may_have_closed
 from groupstorm.explain.patterns.waiting import herder_busy_us, poison_record
 from groupstorm.tables import rows
 from groupstorm.wording import counted, lasting, listed
@@ -172,12 +171,12 @@ def _waits_for_heartbeat(finding: Finding, history: History) -> str:
 
 
 def _session_expired(finding: Finding, history: History) -> str:
-    """A client told last that the coordinator moved did not stand still; one that dies keeps its name."""
+    """A client that still looks for its coordinator does not stand still; one that dies keeps its name."""
     general = finding.pattern.advice
-    moved = {one.member for one in history.refusals if one.error in COORDINATOR_ERRORS}
+    moved = {one.member for one in history.refusals if is_unheard_since(history, one)}
     if finding.match.members and moved.issuperset(finding.match.members):
         return next(one.advice for one in PATTERNS if one.name == "coordinator-moved")
-    if may_have_closed([one for one in history.went() if one.member in finding.match.members]):
+    if may_have_closed(history, [one for one in history.went() if one.member in finding.match.members]):
         return (
             "If somebody closed them, set internal.leave.group.on.close=true for instances that do not come "
             f"back, or a group.instance.id for those that do. Else {general[0].lower()}{general[1:]}"

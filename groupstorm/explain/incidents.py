@@ -177,7 +177,7 @@ _WORDS: Final = {
 @dataclass(slots=True)
 class Refusal:
     """Requests of ``member`` that were refused with ``error``, without a generation in between. ``api``: of
-    the first; JoinGroup if the member then tried to join. ``is_over``: it is in a generation since."""
+    the first; JoinGroup if the member then tried to join. ``over_us``: it is in a generation since."""
 
     member: str
     api: str
@@ -185,7 +185,11 @@ class Refusal:
     first: Row
     last: Row
     count: int = 1
-    is_over: bool = False
+    over_us: int | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.over_us is not None
 
     @property
     def lasted_us(self) -> int:
@@ -238,7 +242,7 @@ class Refusals:
         event = row["event"]
         if event in _ADMITTED and "error" not in row:
             for one in self._open.pop(member, {}).values():
-                one.is_over = True
+                one.over_us = row["time_us"]
             return False
         api, error = _refusal_in(row)
         ones = self._open.setdefault(member, {}) if error else self._open.get(member, {})

@@ -267,7 +267,8 @@ class Recorder:
     def _begin(self, row: Row) -> None:
         rebalances, began = self._history.rebalances, Round(row, row["cause"], self._culprit(row))
         continues = bool(rebalances) and self._continues(rebalances[-1], row)
-        self._history.begin_round(began, self._changes_at(row["time_us"]), continues)
+        changes = self._changes_at(row["time_us"], row.get("member_id") or "")
+        self._history.begin_round(began, changes, continues)
         self._round = began
 
     def _see_open(self, row: Row) -> None:
@@ -376,13 +377,14 @@ class Recorder:
         if now is not None and (now.joined is None or not self._is_lost(now, change.row)):
             history.rebalances[-1].changes.append(change)
 
-    def _changes_at(self, now_us: int) -> list[Change]:
+    def _changes_at(self, now_us: int, went: str = "") -> list[Change]:
         """The changes of this instant: they stand before the row with which the group leaves Stable. In a
-        log they may be some milliseconds earlier."""
+        log they may be some milliseconds earlier, or more if the row names the member that went."""
         found: list[Change] = []
         from_us = now_us - (LOGGED_BEFORE_US if self._history.is_imported else 0)
         for change in reversed(self._history.changes):
-            if change.time_us < from_us:
+            is_named = change.member_id == went and change.row["event"] == "member_removed"
+            if change.time_us < from_us and not is_named:
                 break
             found.append(change)
         return found[::-1]

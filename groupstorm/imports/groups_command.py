@@ -18,6 +18,7 @@ from groupstorm.imports.prefixes import Writer, find_prefix
 from groupstorm.imports.source import LogSource, Observation
 from groupstorm.imports.times import Instant, date_of, instant
 from groupstorm.problems import InputError
+from groupstorm.trace.events.group_states import GroupState
 
 _REMARK = re.compile(r"Consumer group '(?P<group>.*)' (?P<what>has no active members|is rebalancing)\.")
 _AGAIN: Final = (
@@ -207,6 +208,9 @@ def assigned(cell: str) -> list[str]:
     ]
 
 
+#: States in which a classic group's coordinator does not say what its members have.
+REBALANCING: Final = frozenset({GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE})
+
 #: The kind of an observation that describes a group, and of one that says where the logs of its topics end.
 DESCRIBED: Final = "described"
 LOG_ENDS: Final = "log-ends"
@@ -259,13 +263,18 @@ class Snapshot:
         else:
             self.members, self.state = {}, self.state or "Empty"
 
+    @property
+    def _are_hidden(self) -> bool:
+        """Whether no row says who the members are. Those of a classic group that rebalances have nothing."""
+        return self.members is None or (not self.members and self.state in REBALANCING)
+
     def fields(self) -> dict[str, Any]:
         """The fields of an observation."""
         return {
             "state": self.state,
             "protocol": self.protocol,
             "epoch": self.epoch,
-            "members": None if self.members is None else [*self.members.values()],
+            "members": None if self._are_hidden else [*(self.members or {}).values()],
             "committed": dict(self.committed),
         }
 

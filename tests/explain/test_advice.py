@@ -323,3 +323,42 @@ def test_share_consumers_that_poll_too_late_are_no_deployment(tmp_path: Path) ->
     one = explained(scenario_storm(tmp_path, SHARE % slow))
     assert len({change.member for change in one.history.went()}) >= 3
     assert "deploy-wave" not in names(one)
+
+
+TOLD = {"event": "request_refused", "member": "b", "member_id": "b-1", "generation": 1, "api": "Heartbeat"}
+LOADED = {"event": "group_created", "cause": "loaded"}
+ANSWERED = {"event": "join_answered", "member": "b", "member_id": "b-1", "generation": 1}
+
+
+@pytest.mark.parametrize(
+    ("told_s", "timeout_ms", "more", "is_lost"),
+    [
+        (470, 10_000, [{"s": 505, "error": "NOT_COORDINATOR"} | TOLD], True),
+        (480, None, [], True),
+        (250, None, [], False),
+        (480, None, [{"s": 485} | ANSWERED], False),
+        (480, None, [{"s": 520} | ANSWERED], True),  # a new process of the name
+        (495, 10_000, [], True),
+        (470, 10_000, [], False),
+        (470, 10_000, [{"s": 491} | LOADED], True),
+        (470, 10_000, [{"s": 471} | LOADED], False),
+    ],
+)
+def test_a_member_that_was_heard_since_its_coordinator_moved_died_or_stood_still(
+    tmp_path: Path, told_s: float, timeout_ms: int | None, more: list[dict[str, Any]], is_lost: bool
+) -> None:
+    """Each client asks a coordinator that is not there yet, or does not know its group, as it starts."""
+    detail = "{}" if timeout_ms is None else f'{{"session.timeout.ms": "{timeout_ms}"}}'
+    configured = {"s": 4, "event": "member_configured", "member": "b", "member_id": "b-1", "detail": detail}
+    rows = [
+        *FORMED,
+        configured,
+        {"s": told_s, "error": "NOT_COORDINATOR"} | TOLD,
+        removed(500, "b", "b-1", "session-expired"),
+        *round_of(500, 2, "session-expired", "b-1"),
+        *more,
+    ]
+    found = explained(trace_of(tmp_path, [*sorted(rows, key=lambda row: float(row["s"])), END_OF_FORMED]))
+    (advice,) = [one.pattern.advice for one in found.findings if one.pattern.name == "session-expired"]
+    assert ("The next coordinator begins every session anew" in advice) == is_lost
+    assert ("find out why the process died or stood still" in advice) != is_lost

@@ -11,9 +11,11 @@ from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.trace.reader import read_rows
 from tests.explain.explaining import explained, names, storm
-from tests.imports.importing import LOGS
+from tests.imports.importing import LOGS, broker_line, joins, preparing, received, stabilized
 from tests.soaking import one_in
 from tools.log_printing.logs import LogKind, as_log
+
+A = "app-a-11111111-2222-3333-4444-555555555555"
 
 #: Excerpt -> the patterns that its group has, and who is behind the first one.
 EXCERPTS: tuple[tuple[str, list[str], tuple[str, ...]], ...] = (
@@ -143,3 +145,22 @@ def test_members_of_a_share_group_own_nothing(tmp_path: Path) -> None:
     found = explained(imported(tmp_path / "out", tmp_path / "server.log"))
     assert "share group own no partitions" in found.history.missing["ownership"]
     assert len(found.history.rebalances) == 1
+
+
+def test_a_time_out_that_a_broker_logs_twice_is_one(tmp_path: Path) -> None:
+    """With the round that it begins, and with the member that has left."""
+    reason = "client reason: consumer poll timeout has expired."
+    left = f"Member MemberMetadata(memberId={A}, groupInstanceId=None, clientId=app-a, clientHost=/10.0.0.1, "
+    left += "sessionTimeoutMs=6000, rebalanceTimeoutMs=8000, supportedProtocols=List(range)) has left group g"
+    log = tmp_path / "server.log"
+    log.write_text(
+        joins("10:00:00,000", 0, A)
+        + stabilized("10:00:03,000", 1, 1)
+        + received("10:00:03,100", 1, 1, leader=A)
+        + preparing("10:05:00,000", 1, f"Removing member {A} on LeaveGroup; {reason}")
+        + broker_line("10:05:00,001", f"{left} through explicit `LeaveGroup`; {reason}"),
+        "utf-8",
+    )
+    (found,) = explain(imported(tmp_path / "out", log))
+    (finding,) = [one for one in found.findings if one.pattern.name == "max-poll-interval"]
+    assert finding.match.sentence.startswith("1 member left the group 1 time because")

@@ -17,6 +17,7 @@ from tests.imports.importing import (
     failed,
     import_texts,
     joins,
+    preparing,
     received,
     stabilized,
 )
@@ -84,6 +85,20 @@ def test_generations_that_the_log_skips(tmp_path: Path, capsys: pytest.CaptureFi
     text = printed(one, capsys)
     assert "at least 6 rebalances (3 rounds in the logs, which skip 8 generations)" in text
     assert explained(tmp_path / "out", Window(90_000_000)).history.generations_hidden == 4
+
+
+def test_rounds_are_the_least_though_the_log_skips_fewer_generations_than_it_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    member = "w-1-11111111-2222-3333-4444-555555555555"
+    rounds = [
+        preparing(f"10:0{number}:00,000", generation - 1, f"removing member {member} on heartbeat expiration")
+        + stabilized(f"10:0{number}:01,000", generation, 2)
+        + received(f"10:0{number}:01,100", generation, 2)
+        for number, generation in enumerate((5, 6, 9, 10))
+    ]
+    text = printed(answer(tmp_path, "".join(rounds), "server.log"), capsys)
+    assert "at least 4 rebalances (4 rounds in the logs, which skip 2 generations)" in text
 
 
 @pytest.mark.parametrize(("generation", "hidden"), [(603, 100), (604, 0)])

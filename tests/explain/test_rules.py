@@ -124,6 +124,22 @@ def test_lists_of_members_do_not_say_that_one_is_back_under_another_name(tmp_pat
     assert told == "By the lists of members that the logs have: b-1 went and c-1 came about 8.0 s later."
 
 
+@pytest.mark.parametrize(
+    ("late_s", "patterns"), [(99, ["max-poll-interval"]), (40, ["max-poll-interval", "gone-unsaid"])]
+)
+def test_a_member_whose_own_log_says_that_it_was_too_slow_went_not_unsaid(
+    tmp_path: Path, late_s: float, patterns: list[str]
+) -> None:
+    """Another member's list tells of it up to a rebalance later."""
+    late = {"s": late_s, "source": "member", "event": "rejoin_requested", "cause": "poll-timeout"}
+    rows = [
+        late | {"member": "b", "member_id": "b-1", "generation": 1},
+        removed(100, "b", "b-1", "unknown"),
+        *round_of(100, 2, "unknown", "b-1"),
+    ]
+    assert names(explained(trace_of(tmp_path, [*FORMED, *rows, END_OF_FORMED]))) == patterns
+
+
 def test_a_row_of_rebalances_says_that_no_pattern_explains_some(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -436,3 +452,19 @@ def test_a_share_consumer_was_alive_until_its_last_row(tmp_path: Path) -> None:
     )
     (finding,) = (one for one in explained(trace).findings if one.pattern.name == "session-expired")
     assert finding.match.sentence.endswith("the last row of it is of 90.000 s.")
+
+
+@pytest.mark.parametrize("is_told", [True, False])
+def test_members_that_were_too_slow_and_came_back_are_no_deployment(tmp_path: Path, is_told: bool) -> None:
+    """A broker's log alone says so by the reason that the members gave."""
+    told = {"source": "world", "event": "client_reason", "detail": "consumer poll timeout has expired."}
+    rows = [*FORMED]
+    for number, name in enumerate("xyz"):
+        s, generation = 100 + 60 * number, 2 + 2 * number
+        rows += [removed(s, name, f"{name}-1", "left"), *round_of(s, generation, "left", f"{name}-1")[:1]]
+        rows += [{"s": s, "member": name, "member_id": f"{name}-1"} | told] * is_told
+        rows += round_of(s, generation, "left", f"{name}-1")[1:]
+        rows += [added(s + 20, name, f"{name}-2")]
+        rows += round_of(s + 20, generation + 1, "new-member", f"{name}-2")
+    found = names(explained(trace_of(tmp_path, [*rows, END_OF_FORMED])))
+    assert found == ["max-poll-interval" if is_told else "deploy-wave"]

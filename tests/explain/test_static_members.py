@@ -190,3 +190,19 @@ def test_a_trace_that_ends_within_three_minutes_does_not_say_that_a_member_staye
     (finding,) = explained(trace_of(tmp_path, sorted(rows, key=lambda row: float(row["s"])))).findings
     assert finding.pattern.name == "static-orphan"
     assert f"within three minutes{until}." in finding.match.sentence
+
+
+def test_a_broker_may_log_a_failed_member_some_time_before_its_round(tmp_path: Path) -> None:
+    """A busy broker: the round that its reason says to remove the member is of the expired session."""
+    imported = {"s": 0, "source": "world", "event": "group_imported", "cause": "members", "detail": "{}"}
+    rows = [
+        imported,
+        *static_group("b"),
+        removed(95, "b", "b-1", "session-expired", "b"),
+        *round_of(95.4, 2, "session-expired", "b-1"),
+        added(110, "b", "b-2", "b"),
+        *round_of(110, 3, "static-member", "b-2"),
+    ]
+    (finding,) = found_in(tmp_path, rows)
+    assert finding.pattern.name == "static-session-too-short"
+    assert [one.cause for one in finding.rebalances] == ["session-expired", "static-member"]

@@ -174,3 +174,16 @@ def test_a_group_that_was_deleted_counts_its_generations_anew(tmp_path: Path) ->
     ]
     assert "generations" not in [row["cause"] for row in rows(tmp_path, "evidence_missing")]
     assert figures(tmp_path)["g"].generations == 2
+
+
+def test_a_failed_member_whose_round_stands_before_it_goes_once(tmp_path: Path) -> None:
+    """Collectors sort by milliseconds, and mix the lines of one."""
+    round_first = (
+        joins("10:00:00,000", 0, A)
+        + stabilized("10:00:03,000", 1, 1)
+        + received("10:00:03,100", 1, 1, leader=A)
+        + preparing("10:05:00,000", 1, f"removing member {A} on heartbeat expiration")
+        + failed("10:05:00,000", A)
+    )
+    import_texts(tmp_path, {"server.log": round_first})
+    assert [row["member_id"] for row in rows(tmp_path, "member_removed")] == [A]

@@ -348,3 +348,19 @@ def test_share_groups_are_refused_by_name(tmp_path: Path) -> None:
     done = import_texts(tmp_path, {"server.log": ROUND + SHARE_GROUP + ROUND})
     (damage,) = [sentence for log in done.logs for sentence in log.damage]
     assert damage.startswith(f"{tmp_path / 'server.log'}:4: a table of kafka-share-groups is not read")
+
+
+OFFSETS_ONLY = "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID\n"
+HIDDEN = f"Warning: Consumer group 'pay' is rebalancing.\n\n{OFFSETS_ONLY}pay orders 0 3 9 6 - - -"
+
+
+def test_members_of_a_rebalancing_group_that_are_not_printed_have_not_gone(tmp_path: Path) -> None:
+    """A classic group's have no partitions then, and the table of partitions names nobody else."""
+    texts = series(("41:00", described(A, B)), ("42:00", HIDDEN), ("43:00", described(BOTH)))
+    import_texts(tmp_path, texts)
+    (gone,) = rows(tmp_path, "member_removed")
+    assert (gone["member"], gone["earliest_us"], gone["time_us"]) == ("b", 0, 120_000_000)
+    assert [row["member"] for row in rows(tmp_path, "member_added")] == ["a", "b"]
+    assert [row[1] for row in states(tmp_path)] == ["Stable", "PreparingRebalance", "Stable"]
+    said = " ".join(groupstorm("explain", "out", cwd=tmp_path).stdout.split())
+    assert "By the lists of members that the logs have: b went and did not come back." in said

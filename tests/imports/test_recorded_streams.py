@@ -144,3 +144,11 @@ def test_what_if_names_the_command_that_answers(tmp_path: Path) -> None:
         out = Trace("streams", tmp_path, *logs).out
         with pytest.raises(InputError, match=r"Kafka Streams.*: groupstorm compare stateful-warmup --set"):
             repeat(out, None, {})
+
+
+def test_a_thread_that_was_killed_is_not_said_to_have_closed(trace: Trace) -> None:
+    """Threads of a streams group leave when they close, as this log shows of both instances."""
+    (finding,) = [one for one in trace.explained.findings if one.pattern.name == "session-expired"]
+    assert "1 member died, hung or lost the connection." in finding.match.sentence
+    assert "find out why the process died or stood still" in finding.pattern.advice
+    assert "internal.leave.group.on.close" not in finding.pattern.advice

@@ -127,7 +127,13 @@ def _instance(history: History, one: Incident) -> str:
 def gone_unsaid(history: History) -> Match | None:
     """Members went of which no line says how: of two lists of members (the leader's, or of
     kafka-consumer-groups) the second has them no more. Some came back."""
-    went = [one for one in history.went() if one.cause == "unknown"]
+    late = [(one.member, one.time_us) for one in history.of_kind("poll-timeout")]
+    went = [
+        one
+        for one in history.went()
+        if one.cause == "unknown"
+        and not any(name == one.member and 0 <= one.time_us - us <= AFTER_US for name, us in late)
+    ]
     if not went:
         return None
     back = {one.went.row["seq"]: one for one in find_restarts(history)}

@@ -7,7 +7,7 @@ from typing import Final
 
 from groupstorm.explain.findings import Match
 from groupstorm.explain.history import History, Incident
-from groupstorm.explain.incidents import COORDINATOR_ERRORS, UNRELEASED, ZOMBIE_ERRORS
+from groupstorm.explain.incidents import COORDINATOR_ERRORS, UNRELEASED, ZOMBIE_ERRORS, Refusal
 from groupstorm.explain.patterns.selecting import (
     AFTER_US,
     SECOND_US,
@@ -47,9 +47,10 @@ def _is_silent(gone: Change) -> bool:
     return gone.alive.get("cause") in ("silent", "close")
 
 
-def may_have_closed(gone: Sequence[Change]) -> bool:
-    """Whether some of these are threads of Kafka Streams whose own log is not there to say how they ended."""
-    return any(
+def may_have_closed(history: History, gone: Sequence[Change]) -> bool:
+    """Whether some of these are threads of Kafka Streams whose own log is not there to say how they ended. In
+    a streams group (KIP-1071) those that close leave."""
+    return not history.is_streams and any(
         THREAD in one.member and (one.alive is None or one.alive["source"] != "member") for one in gone
     )
 
@@ -66,7 +67,7 @@ def session_expired(history: History) -> Match | None:
     ]
     if gone:
         what = "died, hung or lost the connection"
-        if may_have_closed(gone):
+        if may_have_closed(history, gone):
             what = "died, hung, lost the connection or closed (Kafka Streams then sends no LeaveGroup)"
         return _match(history, gone, what)
     silent = _told(history, "session-timeout")
@@ -104,6 +105,22 @@ def outage(history: History) -> Match | None:
     sentence = f"At least {lasted}: {name} was the last member, its session expired, and nobody came back."
     unknown = "whether somebody had stopped it: add its own log" if last.alive is None else ""
     return Match(sentence, unique([last.member]), with_changes(history, [last]), (), [last.row], unknown)
+
+
+def is_unheard_since(history: History, told: Refusal) -> bool:
+    """Whether a client was told that its coordinator had moved, and no row or heartbeat shows that it found
+    the next one before its session expired. A coordinator that loads the group begins every session anew."""
+    if told.error not in COORDINATOR_ERRORS:
+        return False
+    gone = [one for one in _expired(history) if one.member == told.member]
+    for one in gone:
+        timeout_ms = _timeout_ms(history, one)
+        heard_us = one.time_us - (RESTART_US if timeout_ms is None else timeout_ms * 1000 + SECOND_US)
+        is_open = told.first["time_us"] <= one.time_us and not (told.over_us or one.time_us) < one.time_us
+        is_loaded = any(heard_us <= each.time_us <= one.time_us for each in history.of_kind("loaded"))
+        if is_open and (told.last["time_us"] >= heard_us or is_loaded):
+            return True
+    return not gone
 
 
 def _told(history: History, kind: str) -> Match | None:

@@ -217,6 +217,12 @@ def poll_timeouts(history: History, setting: str) -> Match | None:
     left = next((found for kind in kinds if (found := history.of_kind(kind))), [])
     if not left:
         return None
+    # a broker logs the reason twice: with the round that begins, and with the member that has left
+    left = [
+        one
+        for before, one in zip([None, *left], left, strict=False)
+        if before is None or before.member != one.member or one.time_us - before.time_us > SECOND_US
+    ]
     members = unique(one.member for one in left)
     rebalances: list[Rebalance] = []
     absences: list[Absence] = []

@@ -57,7 +57,8 @@ class ClassicRounds(GroupPart):
         self._loaded: dict[str, Observation] = {}
         #: The member that came last, and how.
         self._added = "", ""
-        #: Members that the reason of a round removed: before Kafka 4 the line about it may come after it.
+        #: Members that the reason of a round removed. The line about it may come after it: before Kafka 4, or
+        #: if a collector has sorted the lines by milliseconds.
         self._gone_by_reason: list[str] = []
         #: Members that have gone since the last round ended: a reason that names one again adds nothing.
         self._went: set[str] = set()
@@ -272,9 +273,7 @@ class ClassicRounds(GroupPart):
         self._group.emit(line, refused)
 
     def _failed(self, line: Observation) -> None:
-        member_id = line.fields["member_id"]
-        if not self._emptied.said(member_id, line, Cause.SESSION_EXPIRED):
-            self._remove(line, member_id, Cause.SESSION_EXPIRED)
+        self._gone(line, line.fields["member_id"], Cause.SESSION_EXPIRED)
 
     def _left(self, line: Observation) -> None:
         member_id = line.fields.get("member_id")
@@ -282,10 +281,13 @@ class ClassicRounds(GroupPart):
             return
         self._group.described(line)
         self._client_reason(line, line.fields.get("reason"), member_id)
+        self._gone(line, member_id, Cause.LEFT)
+
+    def _gone(self, line: Observation, member_id: str, cause: str) -> None:
         if member_id in self._gone_by_reason:
             self._gone_by_reason.remove(member_id)
-        elif not self._emptied.said(member_id, line, Cause.LEFT):
-            self._remove(line, member_id, Cause.LEFT)
+        elif not self._emptied.said(member_id, line, cause):
+            self._remove(line, member_id, cause)
 
     def _client_reason(self, line: Observation, reason: str | None, member_id: str | None) -> None:
         if member_id is None or reason in _NO_REASONS:

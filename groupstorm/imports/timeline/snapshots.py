@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from groupstorm.imports.groups_command import DESCRIBED, LOG_ENDS
+from groupstorm.imports.groups_command import DESCRIBED, LOG_ENDS, REBALANCING
 from groupstorm.imports.provenance import Why, between
 from groupstorm.imports.source import Observation
 from groupstorm.imports.timeline.group import GroupRecord
@@ -16,9 +16,6 @@ from groupstorm.trace.events import imported
 from groupstorm.trace.events import scenario as scenario_events
 from groupstorm.trace.events.group_states import GroupState
 from groupstorm.trace.schema import Source
-
-#: States in which a classic group's coordinator does not say what its members have.
-_BETWEEN: Final = frozenset({GroupState.PREPARING_REBALANCE, GroupState.COMPLETING_REBALANCE})
 
 _CAME: Final = "member: it is in the group when the group is described; when it came is not known"
 _WENT: Final = "member: it is not in the group any more when the group is described; how it went is not known"
@@ -57,8 +54,9 @@ class DescribedGroup(GroupPart):
 
     def __init__(self, group: GroupRecord) -> None:
         super().__init__(group)
-        #: The last description.
+        #: The last description, and the last one that lists the members.
         self._last: Observation | None = None
+        self._listed: Observation | None = None
         #: Member id -> what it had when it was last described.
         self._had: dict[str, tuple[Any, ...]] = {}
         #: group.instance.id or member id -> what it had, as the last description has it.
@@ -82,6 +80,9 @@ class DescribedGroup(GroupPart):
         self._change_state(line)
         if members is not None:
             self._assignments(line, members)
+        elif fields["state"] in REBALANCING:
+            self._shares = None
+            self._not_known(line, _REBALANCING)
         self._commits(line)
         self._last = line
 
@@ -105,7 +106,7 @@ class DescribedGroup(GroupPart):
         group, known = self._group, self._group.members.members
         now = {member["member_id"]: member for member in members}
         for member_id in [member_id for member_id in known if member_id not in now]:
-            group.emit(line, group.removed(member_id, UNKNOWN), between(self._last, line, _WENT), step=-4)
+            group.emit(line, group.removed(member_id, UNKNOWN), between(self._listed, line, _WENT), step=-4)
             self._had.pop(member_id, None)
         for member_id, member in now.items():
             group.all_ids.setdefault(member_id, False)
@@ -114,8 +115,8 @@ class DescribedGroup(GroupPart):
                 continue
             came = group.added(member_id, member["instance"], UNKNOWN)
             came = came._replace(member=group.members.name(member_id))
-            group.emit(line, came, between(self._last, line, _CAME), step=-3)
-        group.members.count = len(now)
+            group.emit(line, came, between(self._listed, line, _CAME), step=-3)
+        group.members.count, self._listed = len(now), line
 
     def _differs(self, line: Observation, members: Sequence[Mapping[str, Any]]) -> bool:
         """Whether members or what they have differ from the last description, and no other source says why.
@@ -124,7 +125,7 @@ class DescribedGroup(GroupPart):
         group that has nothing changes no owner.
         """
         before, self._shares = self._shares, None
-        if line.fields["state"] in _BETWEEN:
+        if line.fields["state"] in REBALANCING:
             return False  # the row of the state says it
         is_classic = self._is_classic(line, members)
         shares = {
@@ -197,7 +198,7 @@ class DescribedGroup(GroupPart):
         group = self._group
         is_classic = all(member["epoch"] is None for member in members)
         has_any = _names_partitions(members) or not members
-        if is_classic and (line.fields["state"] in _BETWEEN or not has_any):
+        if is_classic and (line.fields["state"] in REBALANCING or not has_any):
             self._not_known(line, _REBALANCING)
         elif any(member["partitions"] is None for member in members):
             self._not_known(line, _NOT_PRINTED)
