@@ -36,8 +36,12 @@ RESTARTS_MIN: Final = 3
 #: Incidents with which a consumer leaves although nobody stopped its process, at most so long before or
 #: after.
 FAILURES: Final = (
-    *("poll-timeout", "poll-timeout-told"),
-    *("member-failed", "fenced", "inconsistent-protocol", "migration-refused"),
+    "poll-timeout",
+    "poll-timeout-told",
+    "member-failed",
+    "fenced",
+    "inconsistent-protocol",
+    "migration-refused",
 )
 FAILED_US: Final = 5 * SECOND_US
 #: It has left so long after that at the latest.
