@@ -412,4 +412,5 @@ def _reason(
         _ENDINGS["assignment"]: Reason.SECOND_ROUND,
         _ENDINGS["rebalance"]: Reason.REJOIN,
     }
-    return waited_for.get(ending) or (Reason.RESTART if came_back or not had_round else Reason.SESSION)
+    is_back = came_back or (is_taken and not had_round)
+    return waited_for.get(ending) or (Reason.RESTART if is_back else Reason.SESSION)
