@@ -306,6 +306,9 @@ class GapReasons:
             handover = handovers.of(gap.partition, from_us, gap.new_owner, ending == _NEW)
         if handover is None:
             parts = self._phases_of(from_us, ending, came_back, gap.new_owner is not None)
+            if handovers.granted and not self._migration.migration().changes:
+                brokers = {Reason.SESSION: Reason.BROKER_SESSION}  # it has no session.timeout.ms
+                parts = [(brokers.get(one[0], one[0]), *one[1:]) for one in parts]
         else:
             empty_us = self._empty_us(handover[0], handover[2])
             parts = _handed_over(handover, from_us, to_us, ending, came_back, empty_us)

@@ -59,7 +59,7 @@ def test_an_epoch_that_was_not_written_is_no_rebalance(tmp_path: Path) -> None:
 
 
 def test_a_removal_that_was_not_written_is_no_way_back(tmp_path: Path) -> None:
-    """The session of a dead member ends at 225 s, and nobody is on the way back."""
+    """The session of a dead member ends at 225 s, of group.consumer.session.timeout.ms; nobody comes back."""
     file = tmp_path / "scenario.yaml"
     file.write_text(
         """
@@ -76,5 +76,5 @@ def test_a_removal_that_was_not_written_is_no_way_back(tmp_path: Path) -> None:
     )
     scenario = load(str(file))
     done = run(scenario.resolve(next(iter(scenario.variants)), 0, {}), tmp_path / "run")
-    assert [str(reason) for reason in done.reasons.us] == ["session"]
+    assert [str(reason) for reason in done.reasons.us] == ["broker's session"]
     assert names(explained(tmp_path / "run"))[0] == "append-failed"
