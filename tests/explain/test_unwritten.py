@@ -40,6 +40,7 @@ def test_a_static_member_that_tries_again_is_no_second_process(tmp_path: Path, p
     )
     assert names(one)[0] == "append-failed"
     assert not {"static-fenced", "static-restart", "coordinator-moved"} & set(names(one))
+    assert [each.member for each in one.findings[0].absences] == ["member-0"]
     assert " in 14" in one.findings[0].match.sentence
     assert one.findings[0].match.sentence.endswith(" s the coordinator could not write the group's records.")
 
