@@ -45,6 +45,9 @@ class Epochs:
         #: The last row of the round in which a member came closer to its target.
         self._step: Row | None = None
         self._is_over = False
+        #: Whether the coordinator may have gone back since the last bump: a member that tries again bumps
+        #: the same epoch.
+        self._is_undone = False
         #: Whether rows say when the group is Stable again. A share group is so from its first member on.
         self._says_stable = False
         #: Changes of membership that no bump has answered yet, and the last member that changed otherwise.
@@ -59,6 +62,8 @@ class Epochs:
             self._begin(row)
         elif event == "group_state_changed":
             self._state_changed(row)
+        elif event == "append_failed":
+            self._is_undone = True
         elif event == "member_updated":
             self._updated = row, member
         elif event in _STEPS and not self._is_over and row.get("cause") != "close":
@@ -117,6 +122,11 @@ class Epochs:
         if history.is_empty and not changes:
             return
         cause, member = self._cause(row, changes)
+        if self._is_undone and history.rebalances:
+            last = history.rebalances[-1].rounds[-1]
+            if (last.begun.get("generation"), last.cause, last.member) == (row["generation"], cause, member):
+                self._round, last.ended, self._is_over = last, None, False
+                return
         was_open = self._round is not None
         if self._round is not None:
             if not (self._says_targets or self._says_stable or self._step is not None):
@@ -127,7 +137,7 @@ class Epochs:
                 self._end(self._step)
         continues = was_open and bool(history.rebalances) and not self._has_target
         self._round, self._step = Round(row, cause, member), None
-        self._has_target = self._is_over = False
+        self._has_target = self._is_over = self._is_undone = False
         history.begin_round(self._round, changes, continues)
         if history.is_empty:
             self._end(row)  # the last member has left: nobody is there to reconcile

@@ -33,6 +33,9 @@ SLOW_CALLBACK_US: Final = 3_000_000
 _REFUSED: Final = {FENCED: "fenced", UNRELEASED: "fenced", INCONSISTENT: "inconsistent-protocol"}
 _MOVED: Final = dict.fromkeys(COORDINATOR_ERRORS, "coordinator-moved")
 _UNLOADED: Final = {"unloaded": "unloaded"}
+#: What a coordinator writes of a group's members, and not of its offsets.
+_WRITTEN: Final = ("generation", "static-member", "member-heartbeat", "members-removed", "targets-computed")
+_UNWRITTEN: Final = dict.fromkeys(_WRITTEN, "append-failed")
 
 _Classify = Callable[[Row], str | None]
 
@@ -108,6 +111,7 @@ _INCIDENTS: Final[Mapping[str, _Classify]] = {
     "request_refused": _request_refused,
     "offset_reset": _always("offset-reset"),
     "append_refused": _always("append-refused"),
+    "append_failed": _by("cause", _UNWRITTEN),
     "partitions_revoked": _revoked,
     "partitions_lost": _lost,
     "member_crashed": _always("crashed"),

@@ -306,6 +306,9 @@ class GapReasons:
             handover = handovers.of(gap.partition, from_us, gap.new_owner, ending == _NEW)
         if handover is None:
             parts = self._phases_of(from_us, ending, came_back, gap.new_owner is not None)
+            if handovers.granted and not self._migration.migration().changes:
+                brokers = {Reason.SESSION: Reason.BROKER_SESSION}  # it has no session.timeout.ms
+                parts = [(brokers.get(one[0], one[0]), *one[1:]) for one in parts]
         else:
             empty_us = self._empty_us(handover[0], handover[2])
             parts = _handed_over(handover, from_us, to_us, ending, came_back, empty_us)
@@ -412,4 +415,5 @@ def _reason(
         _ENDINGS["assignment"]: Reason.SECOND_ROUND,
         _ENDINGS["rebalance"]: Reason.REJOIN,
     }
-    return waited_for.get(ending) or (Reason.RESTART if came_back or not had_round else Reason.SESSION)
+    is_back = came_back or (is_taken and not had_round)
+    return waited_for.get(ending) or (Reason.RESTART if is_back else Reason.SESSION)

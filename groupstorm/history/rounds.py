@@ -39,15 +39,21 @@ class Rounds:
         self.latency_max_us: int | None = None
         self._prepared_us: int | None = None
         self._generation: int | None = None
+        self._target_epoch = -1
         self._reached_stable = False
         self._last_answer_us: int | None = None
         self._answered: set[str] = set()
 
     def target_assigned(self, _now_us: int, event: events.TargetAssigned) -> None:
-        self.generations += is_rebalance(event)
+        """An epoch that the coordinator could not write comes again, with its targets."""
+        if is_rebalance(event) and event.generation != self._target_epoch:
+            self.generations += 1
+            self._target_epoch = event.generation
 
     def state_changed(self, now_us: int, event: events.GroupStateChanged) -> None:
         self.generations += is_rebalance(event)
+        if event.state == GroupState.EMPTY:
+            self._target_epoch = -1
         if event.state == GroupState.STABLE:
             self._reached_stable = True
         elif event.state == GroupState.PREPARING_REBALANCE:

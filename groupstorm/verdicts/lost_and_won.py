@@ -114,8 +114,9 @@ def share_sentences(variants: Runs) -> list[str]:
         sentences.append(f"Of the records {_parts(_grouped(late))} were done out of order.")
     owned = [name for name in variants if name not in shared]
     if owned:
+        verb = "processes" if len(owned) == 1 else "process"
         sentences.append(
-            f"What a share group loses is the order: {listed(owned)} processes the records of a partition in "
+            f"What a share group loses is the order: {listed(owned)} {verb} the records of a partition in "
             "their order (but for those processed again)."
         )
     return sentences

@@ -206,3 +206,22 @@ def test_a_broker_may_log_a_failed_member_some_time_before_its_round(tmp_path: P
     (finding,) = found_in(tmp_path, rows)
     assert finding.pattern.name == "static-session-too-short"
     assert [one.cause for one in finding.rebalances] == ["session-expired", "static-member"]
+
+
+def test_static_members_that_die_of_a_record_are_not_gone_for_good(tmp_path: Path) -> None:
+    """Each is started again, later each time: no session and no other id gets the group past the record."""
+    trace = scenario_storm(
+        tmp_path,
+        """
+        name: refunds
+        question: One record ends every process that reads it. What is the cause?
+        figures_from: warm_up_ms
+        settings: {group.instance.id: ordinal, members: 3, partitions: 6, restart_failed: true,
+          if_never_settled: report, slow_records: [{partition: 2, at: 2m, takes: 1s, then: crash}]}
+        steps:
+          - {at_ms: 0, do: start}
+        """,
+    )
+    one = explained(trace)
+    assert one.findings[0].pattern.name == "poison-record"
+    assert one.findings[0].rebalances == one.history.rebalances

@@ -28,7 +28,7 @@ def test_a_round_that_was_over_when_the_gap_began_has_no_part_in_it() -> None:
         (12, crashed("a", "p0")),
         end_s=20,
     )
-    assert in_seconds(found) == {Reason.RESTART: 8}
+    assert in_seconds(found) == {Reason.SESSION: 8}
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,11 @@ from groupstorm.explain.patterns.selecting import (
     find_restarts,
     find_stop,
     formed_us,
+    is_within,
     rounds_of,
     under_way_at,
     unique,
+    unwritten_spans,
     with_changes,
 )
 from groupstorm.history.rebalances import REPLACED, Absence, Change, ChangeKind, Rebalance, Row
@@ -87,11 +89,10 @@ def static_restart(history: History) -> Match | None:
     partitions waited for it. (A wave of such restarts, and twins that take a membership from each other,
     are other patterns.)"""
     waves = [one.came.row["seq"] for wave in _waves(_planned(history)) for one in wave]
-    back = [
-        one
-        for one in find_restarts(history)
-        if one.went.cause == REPLACED and one.came.row["seq"] not in waves
-    ]
+    unwritten = unwritten_spans(history, SECOND_US)
+    replaced = (one for one in find_restarts(history) if one.went.cause == REPLACED)
+    known = (one for one in replaced if not is_within(one.came.time_us, unwritten))
+    back = [one for one in known if one.came.row["seq"] not in waves]
     twins = fenced_instances(history)
     if not back or twins is not None:
         return None

@@ -4,7 +4,6 @@ records are processed again, partitions move needlessly."""
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable
 from typing import Final
 
 from groupstorm.explain.findings import Match
@@ -16,9 +15,13 @@ from groupstorm.explain.patterns.selecting import (
     FORMING_US,
     SECOND_US,
     begins_after,
+    is_within,
     rounds_of,
+    spans_of,
+    under_way,
     under_way_at,
     unique,
+    unwritten_spans,
     was_empty,
 )
 from groupstorm.explain.patterns.sessions import ended_by_itself
@@ -53,12 +56,10 @@ def coordinator_moved(history: History) -> Match | None:
     has seen of it, and no failure; nor is a move of a group that has no members; nor is
     COORDINATOR_NOT_AVAILABLE of a coordinator that could not write (append-failed). A rebalance is not
     its doing if members left in order, or died by their own logs."""
-    failed_us = (each.begun_us for _, each in rounds_of(history) if each.cause == Cause.APPEND_FAILED)
-    unwritten = _spans(failed_us, SECOND_US)
+    unwritten = unwritten_spans(history, SECOND_US)
 
     def is_unwritten(row: Row, error: str | None) -> bool:
-        near = (from_us - SECOND_US <= row["time_us"] <= to_us + SECOND_US for from_us, to_us in unwritten)
-        return error == NOT_AVAILABLE and any(near)
+        return error == NOT_AVAILABLE and is_within(row["time_us"], unwritten)
 
     refused = [
         one
@@ -78,7 +79,7 @@ def coordinator_moved(history: History) -> Match | None:
         return None
     loads = sum(one.row["event"] in ("group_created", "group_deleted") for one in moved)
     ends = [int(row["time_us"]) for one in refused for row in (one.first, one.last)]
-    spans = _spans([*ends, *(one.time_us for one in moved)], OUTAGE_US)
+    spans = spans_of([*ends, *(one.time_us for one in moved)], OUTAGE_US)
     sentence = f"The coordinator of the group went away or moved {counted(len(spans), 'time')}"
     sentence += f"; {counted(loads, 'row')} about loads and unloads." if loads else "."
     if refused and history.is_imported:
@@ -104,35 +105,29 @@ def coordinator_moved(history: History) -> Match | None:
 
 
 def append_failed(history: History) -> Match | None:
-    """A round began because the coordinator could not write the assignment of the one before it to
-    __consumer_offsets (append-failed): every member gets an error, and joins again."""
+    """The coordinator could not write to __consumer_offsets what the group's members did: a round began anew
+    (append-failed), or a join or a removal is undone. Members that get an error try again."""
     failed = [pair for pair in rounds_of(history) if pair[1].cause == Cause.APPEND_FAILED]
-    if not failed:
+    unwritten = history.of_kind("append-failed")
+    if not failed and not unwritten:
         return None
-    spans = _spans((each.begun_us for _, each in failed), AFTER_US)
+    spans = unwritten_spans(history, AFTER_US)
     lasted = lasting(sum(to_us - from_us for from_us, to_us in spans))
     within = f"{counted(len(spans), 'outage')} of {lasted} in all" if len(spans) > 1 else lasted
-    sentence = (
-        f"{counted(len(failed), 'time')} in {within} the coordinator could not write the group's assignment."
-    )
+    what = "the group's records" if unwritten else "the group's assignment"
+    times = counted(len(unwritten or failed), "time")
+    sentence = f"{times} in {within} the coordinator could not write {what}."
     refused = history.of_kind("append-refused")
     if refused:
         row = refused[-1].row
         sentence += f" {row['cause']} is below min.insync.replicas ({row['detail']})."
     why = "why: add the broker's whole log (kafka.server), which names the replicas in sync"
-    rows = [each.begun for _, each in failed] if not refused else [one.row for one in refused]
-    return Match(sentence, (), [one for one, _ in failed], (), rows, "" if refused else why)
-
-
-def _spans(times_us: Iterable[int], apart_us: int) -> list[tuple[int, int]]:
-    """From when to when the times go on that are no further apart."""
-    spans: list[tuple[int, int]] = []
-    for time_us in sorted(times_us):
-        if spans and time_us - spans[-1][1] <= apart_us:
-            spans[-1] = spans[-1][0], time_us
-        else:
-            spans.append((time_us, time_us))
-    return spans
+    rows = [one.row for one in refused or unwritten] or [each.begun for _, each in failed]
+    stopped = [one for one, _ in failed]
+    if unwritten:
+        stopped += under_way(history, spans)
+    ended = [one for one in history.absences if is_within(one.to_us, spans)]
+    return Match(sentence, (), stopped, ended, rows, "" if refused or unwritten else why)
 
 
 def metadata_changed(history: History) -> Match | None:

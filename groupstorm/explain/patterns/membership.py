@@ -16,7 +16,9 @@ from groupstorm.explain.patterns.selecting import (
     away,
     begun_by,
     find_restarts,
+    is_within,
     unique,
+    unwritten_spans,
     with_changes,
 )
 from groupstorm.explain.patterns.sessions import refused_starts
@@ -78,8 +80,10 @@ def fenced_instances(history: History) -> Match | None:
     of_the_dead = {one.row["seq"] for one in refused_starts(history)}
     fenced = [one for one in history.of_kind("fenced") if one.row["seq"] not in of_the_dead]
     replaced: dict[str, list[Incident]] = {}
+    unwritten = unwritten_spans(history, SECOND_US)  # a process joins again and again, until it is written
     for change in history.changes:
-        if change.cause == REPLACED and change.kind is ChangeKind.CAME and change.instance is not None:
+        is_back = change.cause == REPLACED and change.kind is ChangeKind.CAME
+        if is_back and change.instance is not None and not is_within(change.time_us, unwritten):
             replaced.setdefault(change.instance, []).append(
                 Incident(change.time_us, change.member, change.row)
             )

@@ -58,6 +58,28 @@ def under_way_at(history: History, times_us: Iterable[int]) -> list[Rebalance]:
     return [one for time_us in times_us for one in under_way(history, [(time_us, time_us)])]
 
 
+def spans_of(times_us: Iterable[int], apart_us: int) -> list[tuple[int, int]]:
+    """From when to when the times go on that are no further apart."""
+    spans: list[tuple[int, int]] = []
+    for time_us in sorted(times_us):
+        if spans and time_us - spans[-1][1] <= apart_us:
+            spans[-1] = spans[-1][0], time_us
+        else:
+            spans.append((time_us, time_us))
+    return spans
+
+
+def unwritten_spans(history: History, apart_us: int) -> list[tuple[int, int]]:
+    """From when to when the coordinator could not write what the group's members did."""
+    rounds = (one.begun_us for _, one in rounds_of(history) if one.cause == Cause.APPEND_FAILED)
+    return spans_of([*rounds, *(one.time_us for one in history.of_kind("append-failed"))], apart_us)
+
+
+def is_within(time_us: int, spans: Iterable[tuple[int, int]]) -> bool:
+    """Whether it lies in one of the spans, or within a second of it."""
+    return any(from_us - SECOND_US <= time_us <= to_us + SECOND_US for from_us, to_us in spans)
+
+
 def begins_after(rebalance: Rebalance, asked_us: int) -> bool:
     """Whether one of its rounds began so soon after a member had asked for it."""
     return any(0 <= one.begun_us - asked_us <= SECOND_US for one in rebalance.rounds)
