@@ -14,6 +14,7 @@ from groupstorm.explain.patterns.selecting import find_restarts, rounds_of
 from groupstorm.explain.patterns.sessions import is_unheard_since, may_have_closed
 from groupstorm.explain.patterns.waiting import herder_busy_us, poison_record
 from groupstorm.tables import rows
+from groupstorm.verdicts.ranking import FATAL
 from groupstorm.wording import counted, lasting, listed
 
 #: Assignors of classic groups with which everybody gives up everything in a round.
@@ -36,6 +37,8 @@ _NAMES_CULPRITS: Final = (
 #: What the owner of a kind of group can do, where it is something else.
 _OF_KIND: Final = {(kind, name): text for kind, name, text in rows(__package__, "advice")}
 _STREAMS_PRESETS: Final = frozenset({"migrate-streams", "rack-bill", "standby-loss", "stateful-warmup"})
+#: The error of a sticky assignor of Kafka's, see the preset kafka-defects.
+_DEFECT: Final = "IllegalStateException"
 _SOURCE_MISSING: Final = frozenset({"MissingSourceTopicException", "INCOMPLETE_SOURCE_TOPIC_METADATA"})
 _INTERVAL: Final = "group.consumer.heartbeat.interval.ms"
 _INTERVAL_MIN: Final = "group.consumer.min.heartbeat.interval.ms"
@@ -69,6 +72,10 @@ def advice_for(finding: Finding, history: History) -> str:
 def presets_for(finding: Finding, history: History) -> tuple[str, ...]:
     """The pattern's presets, as far as they are about such a group."""
     presets = () if history.is_connect else finding.pattern.presets
+    if finding.pattern.name == "failing-members" and all(
+        row.get("error") != _DEFECT for row in finding.match.evidence
+    ):
+        return ()
     presets = tuple(one for one in presets if ("share" in one) == history.is_shared)
     return tuple(one for one in presets if one in _STREAMS_PRESETS or not history.has_threads)
 
@@ -195,11 +202,14 @@ def _static_session_too_short(finding: Finding, history: History) -> str:
 
 def _failing_members(finding: Finding, history: History) -> str:
     """Only Java's assignors are sticky, and Kafka Streams has its own."""
-    if any(row.get("error") in _SOURCE_MISSING for row in finding.match.evidence):
+    errors = {str(row.get("error")) for row in finding.match.evidence}
+    if errors & _SOURCE_MISSING:
         return "Create the source topics before the application starts, and find out what deletes them."
+    if known := sorted(errors & FATAL.keys()):
+        return f"{'; '.join(f'{one}: {FATAL[one]}' for one in known)}."
     libraries = {history.settings.libraries.get(one, _JAVA) for one in finding.match.members}
-    general = finding.pattern.advice
-    return general if _JAVA in libraries and not history.has_threads else f"{general.partition(';')[0]}."
+    is_defect = _DEFECT in errors and _JAVA in libraries and not history.has_threads
+    return finding.pattern.advice if is_defect else f"{finding.pattern.advice.partition(';')[0]}."
 
 
 _OF_PATTERN: Final[Mapping[str, Callable[[Finding, History], str]]] = {

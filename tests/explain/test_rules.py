@@ -382,6 +382,31 @@ def test_a_group_that_is_stopped_at_the_end(tmp_path: Path) -> None:
     assert "stopped" not in names(explained(trace_of(tmp_path, [*FORMED, *died, END_OF_FORMED])))
 
 
+@pytest.mark.parametrize(
+    ("error", "advice", "presets"),
+    [
+        (
+            "NoOffsetForPartitionException",
+            "NoOffsetForPartitionException: auto.offset.reset=none, and the group has committed no offset.",
+            (),
+        ),
+        ("InvalidAssignment", "Read the error of the first one.", ()),
+        (
+            "IllegalStateException",
+            "Read the error of the first one; an IllegalStateException of a sticky assignor is a defect that "
+            "--set kafka_defects=true shows.",
+            ("kafka-defects",),
+        ),
+    ],
+)
+def test_what_ended_a_consumer_says_what_to_turn(
+    tmp_path: Path, error: str, advice: str, presets: tuple[str, ...]
+) -> None:
+    failed = {"s": 50, "source": "member", "event": "member_failed", "member": "a", "member_id": "a-1"}
+    (found,) = explained(trace_of(tmp_path, [*FORMED, failed | {"error": error}, END_OF_FORMED])).findings
+    assert (found.pattern.advice, found.pattern.presets) == (advice, presets)
+
+
 def test_an_eager_member_that_gets_fewer_partitions_and_joins_again_begins_a_rebalance(
     tmp_path: Path,
 ) -> None:
