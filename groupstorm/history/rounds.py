@@ -108,11 +108,14 @@ class Progress:
         self._without = 0
         self._furthest = 0
         self._open = False
+        self._generation: int | None = None
 
-    def stable(self, processed: int, waiting: int) -> None:
-        """A generation is complete: the one before is over."""
+    def stable(self, generation: int | None, processed: int, waiting: int) -> None:
+        """A generation is complete: the one before is over. An epoch may be so again, if a write failed."""
+        if generation is not None and generation == self._generation:
+            return
         self._over(processed, waiting)
-        self._open = True
+        self._open, self._generation = True, generation
 
     def finish(self, processed: int, waiting: int) -> None:
         """The trace ends."""

@@ -134,7 +134,8 @@ class RowRules:
             self._sums.group_changed(now_us, event)
         if event.state == GroupState.STABLE:
             lag = self._ownership.lag
-            self._progress.stable(*(lag.processed_and_waiting(now_us) if lag is not None else (0, 0)))
+            amounts = lag.processed_and_waiting(now_us) if lag is not None else (0, 0)
+            self._progress.stable(event.generation, *amounts)
 
     def _target_assigned(self, now_us: int, event: events.TargetAssigned) -> None:
         if is_rebalance(event):

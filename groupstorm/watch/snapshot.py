@@ -102,7 +102,7 @@ PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
         "_ids": dict[str, dict[str, None]], "_ended_ids": dict[str, Origin],
         "_crashes": dict[int, set[str]], "_left": dict[str, int],
     },
-    Progress: {},
+    Progress: {"_generation": _Time},
     TaskFigures: {
         "_down_since_us": dict[str, _Time], "_runners": dict[str, _Texts], "_complete_us": _Time,
         "_live": dict[str, None], "_cold": dict[str, None], "_placed": tuple[int, str] | None,

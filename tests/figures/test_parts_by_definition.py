@@ -101,21 +101,30 @@ def test_the_oldest_record_is_looked_for_on_both_sides_of_the_instant_of_overtak
 
 def test_less_than_a_record_is_no_progress_and_nothing_that_waits() -> None:
     progress = Progress()
-    progress.stable(0, NANO)
-    progress.stable(NANO - 1, NANO)
+    progress.stable(1, 0, NANO)
+    progress.stable(2, NANO - 1, NANO)
     assert progress.without_max == 1
-    progress.stable(NANO - 1, NANO - 1)
+    progress.stable(3, NANO - 1, NANO - 1)
     progress.finish(NANO - 1, NANO)
     assert progress.without_max == 1
 
 
 def test_a_window_counts_its_own_generations() -> None:
     progress = Progress()
-    for _ in range(4):
-        progress.stable(0, NANO)
+    for generation in range(4):
+        progress.stable(generation, 0, NANO)
     progress.begin_window()
     assert progress.without_max == 0
-    progress.stable(0, NANO)
-    progress.stable(0, NANO)
+    progress.stable(4, 0, NANO)
+    progress.stable(5, 0, NANO)
+    progress.finish(0, NANO)
+    assert progress.without_max == 2
+
+
+def test_an_epoch_that_is_stable_again_is_none_of_its_own() -> None:
+    """A coordinator that cannot write takes an epoch back, and it is Stable again with the next attempt."""
+    progress = Progress()
+    for epoch in (7, 8, 8, 8):
+        progress.stable(epoch, 0, NANO)
     progress.finish(0, NANO)
     assert progress.without_max == 2
