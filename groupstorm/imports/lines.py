@@ -275,15 +275,24 @@ def find_logs(sources: Sequence[str]) -> list[Log]:
     return logs
 
 
+#: The digits of a log's name, a date for example; and a name with the number of a pod or of a rotation.
+_DIGITS: Final = re.compile(r"[-.]\d[-\d.]*(?=\.log)")
+_NUMBERED: Final = re.compile(r".*[^-.\d]-\d{1,3}\.log")
+
+
 def _in_folder(folder: Path) -> list[Log]:
-    """All files in it. Those whose names differ only in digits and endings are rotations of one log."""
+    """All files in it. Those whose names differ only in digits and endings are rotations of one log. But
+    orders-0.log and orders-1.log are those of two pods or brokers unless there is an orders.log, too."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and not path.name.startswith("."))
     files = [path for path in files if not _is_of_a_broker(path)]
     if not files:
         raise InputError(f"{folder}: no file in it")
     rotations: dict[tuple[Path, str], list[Path]] = {}
     for file in files:
-        stem = re.sub(r"(?<=\.log)\..*|\.gz$|[-.]\d[-\d.]*(?=\.log)", "", file.name)
+        name = re.sub(r"(?<=\.log)\..*|\.gz$", "", file.name)
+        stem = _DIGITS.sub("", name)
+        if _NUMBERED.fullmatch(name) and not (file.parent / stem).exists():
+            stem = name
         if SEGMENT_NAME.fullmatch(file.name):
             stem = ""
         rotations.setdefault((file.parent, stem), []).append(file)

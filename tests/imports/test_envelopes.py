@@ -158,3 +158,22 @@ def test_a_folder_with_rotations_and_gzip(tmp_path: Path) -> None:
     assert [row[3] for row in states(tmp_path)] == [8, 7]
     places = [row["evidence"] for row in rows(tmp_path, "group_state_changed")]
     assert places == [[f"{folder / 'server.log'}:1"], [f"{folder / 'server.log.2024-11-18-13.gz'}:1"]]
+
+
+@pytest.mark.parametrize(
+    ("files", "logs"),
+    [
+        (["orders-0.log", "orders-1.log.gz", "orders-2.log"], 3),
+        (["orders-0.log", "orders-0.log.1", "orders-1.log"], 2),
+        (["orders.log", "orders-1.log", "orders-2.log.gz"], 1),
+        (["orders-2026-11-29.log", "orders-2026-11-30.log"], 1),
+        (["orders.1.log", "orders.2.log"], 1),
+    ],
+)
+def test_numbered_logs_are_those_of_pods_if_there_is_none_that_is_being_written(
+    tmp_path: Path, files: list[str], logs: int
+) -> None:
+    """The pods of a StatefulSet beside each other; a rotation leaves the name without a number in place."""
+    for name in files:
+        (tmp_path / name).touch()
+    assert len(find_logs([str(tmp_path)])) == logs
