@@ -169,7 +169,7 @@ def _arithmetic(run: Run, growth: float) -> Iterable[str]:
         f"{rate(load.arriving)} records a second arrive, {rate(load.busiest)} of them in one partition; "
         f"{'the slowest' if load.is_uneven else 'a'} {load.name} processes at most {rate(load.per_member)}"
     )
-    if load.busiest >= load.per_member and not load.is_shared:
+    if load.busiest * load.quickest_s >= 1 and not load.is_shared:  # not even the quickest keeps up with it
         yield f"  more {load.name}s do not help: only one of them reads the busiest partition"
     yield from _enough(scenario, load)
 

@@ -252,6 +252,18 @@ def test_members_that_do_no_record_in_the_last_seconds_may_just_be_slow(tmp_path
     assert "the lag still grew by 2 records a second" in ran.stderr
     assert "nobody processes any" not in ran.stderr
     assert "concurrency with which it keeps up: 26 (now 1)" in ran.stderr
+    assert "more members do not help" in ran.stderr
+
+
+def test_more_members_may_help_if_the_quick_ones_keep_up_with_each_partition(tmp_path: Path) -> None:
+    """5 records a second come into each partition; member-0 does 3 a second, others 10."""
+    (tmp_path / "slow.yaml").write_text(
+        "{name: slow, settings: {members: 2, partitions: 2, record_rate: 5, process_ms: 100, "
+        "machines: [{members: [0], factor: 3}], least_duration_ms: 5m}, steps: [{at_ms: 0, do: start}]}"
+    )
+    ran = groupstorm("run", "slow.yaml", "--out", "x", cwd=tmp_path)
+    assert "the slowest member processes at most 3" in " ".join(ran.stderr.split())
+    assert "more members do not help" not in ran.stderr
 
 
 @pytest.mark.slow
