@@ -117,6 +117,10 @@ class Progress:
         self._over(processed, waiting)
         self._open, self._generation = True, generation
 
+    def emptied(self) -> None:
+        """The group may be deleted now, and begin with the same numbers again."""
+        self._generation = None
+
     def finish(self, processed: int, waiting: int) -> None:
         """The trace ends."""
         self._over(processed, waiting)

@@ -136,6 +136,8 @@ class RowRules:
             lag = self._ownership.lag
             amounts = lag.processed_and_waiting(now_us) if lag is not None else (0, 0)
             self._progress.stable(event.generation, *amounts)
+        elif event.state == GroupState.EMPTY:
+            self._progress.emptied()
 
     def _target_assigned(self, now_us: int, event: events.TargetAssigned) -> None:
         if is_rebalance(event):

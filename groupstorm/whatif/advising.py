@@ -134,7 +134,8 @@ class Search:
         if not self._goals and plain.spread(figure) is None:
             raise InputError(f"--goal: needed, because the scenario as it is has no value of {figure}")
         scenario = self._sweep.scenario_of(Point((), {}))
-        start = start_outweighs([scenario], {lead: plain.figures}, plain.start_us, {BY_FIGURE[lead].key: 1})
+        rank = {BY_FIGURE[lead].key: 1}
+        start = start_outweighs([scenario], {AS_IT_IS: plain.figures}, plain.start_us, rank)
         if not self._goals and start is not None:
             advice.reason = f"nothing is advised: {start}"
             return advice
