@@ -69,6 +69,17 @@ def stopped() -> Trace:
     return trace
 
 
+def test_a_group_that_begins_again_at_the_same_number_begins_another_generation() -> None:
+    """Generation 1 is Stable at 10, 20 and 40 s, the last time after the group was empty. The second time it
+    is the same one, whose write had failed."""
+    trace = stopped()
+    for at_s, state, number in ((10, "Stable", 1), (20, "Stable", 1), (30, "Empty", 2), (40, "Stable", 1)):
+        trace.state_to(at_s, state, number)
+    trace.rows.sort(key=lambda row: row[0])
+    trace.end(100)
+    assert trace.figures().generations_without_progress_max == 2
+
+
 def test_progress_is_what_goes_beyond_the_furthest_so_far() -> None:
     """By its rate a had come to 100 at 10 s; a row then says 50: what leads back to 100 is no progress."""
     trace = Trace()
