@@ -23,11 +23,10 @@ from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.history import gaps
 from groupstorm.history.records import RecordSums
 from groupstorm.storms.records import positions
-from groupstorm.storms.records.positions import Work
+from groupstorm.storms.records.positions import Records, Work
 from groupstorm.storms.world import process
 from groupstorm.storms.world.consumer import VirtualConsumer
 from groupstorm.storms.world.disturbances import Pauses
-from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.members import Members
 from groupstorm.storms.world.periodic_requests.requests import PeriodicRequests
 from groupstorm.storms.world.rebalance_callbacks import ListenerCalls
@@ -177,8 +176,10 @@ def strangers_count_as_settled(patch: Patch) -> None:
 
 
 def commits_are_forgotten(patch: Patch) -> None:
-    """The coordinator answers a commit on revocation, and its offsets stay as they were."""
-    patch.setattr(Environment, "commit", lambda _, __: NO_ERROR)
+    """The coordinator answers commits, and its offsets stay as the first ones were."""
+    patch.setattr(
+        Records, "commit", lambda self, positions: self.committed.update({**positions, **self.committed})
+    )
 
 
 def owners_begin_too_far(patch: Patch) -> None:

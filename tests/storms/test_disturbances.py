@@ -98,6 +98,17 @@ def test_a_request_that_waits_longer_than_its_time_out_is_given_up() -> None:
     assert result.broken == {}
 
 
+@pytest.mark.parametrize("seed", [0, 7, 8, 13, 20])
+def test_no_request_overtakes_the_one_before_on_its_connection(seed: int) -> None:
+    """TCP keeps their order: a member that leaves, and joins again, sends nothing behind its LeaveGroup or in
+    the generation before."""
+    steps = [START, *({"at_ms": 31_000 + 9_013 * n, "do": "restart", "members": [n % 3]} for n in range(6))]
+    settings = {"net_latency_ms": {"uniform": [1, 900]}, "auto.commit.interval.ms": 1_000}
+    result = storm(scenario(steps, members=3, partitions=3, **settings), seed)
+    errors = {event.error for _, event in result.events("requests_counted")}
+    assert errors <= {None, "MEMBER_ID_REQUIRED", "REBALANCE_IN_PROGRESS"}
+
+
 def test_overlapping_partitions_end_with_the_last() -> None:
     result = run(partition(60_000, 90_000, "both"), partition(70_000, 1_000, "both"))
     [(lost_us, _)] = result.events("partitions_lost", member="member-1")

@@ -209,12 +209,6 @@ class VirtualBroker:
         """Whether a write is under way, behind which the coordinator holds responses back."""
         return self.coordinator.last_write(GROUP) is not None
 
-    @property
-    def is_failing(self) -> bool:
-        """Whether the responses that the coordinator holds back now will say that a write has failed."""
-        write = self.coordinator.last_write(GROUP)
-        return write is not None and write.error is not None
-
     def slow_appends(self, until_us: int, append_ms: int) -> None:
         """Writes that begin before ``until_us`` take so long; a later call overrides an earlier one."""
         self._appends_slow_until_us, self._slow_append_ms = until_us, append_ms

@@ -113,6 +113,8 @@ class RequestInFlight:
                 if (late_us := self.sent_us + self.timeout_us) < leaves_us:
                     connection.clock.at(max(late_us, connection.clock.now_us), self.time_out)
             due_us = leaves_us + connection.latency.at(self._response_draw)
+            if not isinstance(response, _HEARTBEATS):
+                connection.responses_until_us = due_us = max(due_us, connection.responses_until_us)
             connection.clock.in_order(due_us, connection.response_order, self.deliver)
         if connection.parked is self:
             connection.parked = None
@@ -177,7 +179,9 @@ class VirtualConnection:
         "no_responses_until_us",
         "parked",
         "request_order",
+        "requests_until_us",
         "response_order",
+        "responses_until_us",
         "unread",
     )
 
@@ -209,6 +213,9 @@ class VirtualConnection:
         self.losses = 0
         #: The network swallows the bytes of one side until then: TCP sends them again at that time.
         self.no_requests_until_us = self.no_responses_until_us = 0
+        #: When the last one arrives that is under way: TCP keeps the order, and no later one comes before.
+        #: Periodic requests, which may be computed, count only when their series has ended.
+        self.requests_until_us = self.responses_until_us = 0
         #: Requests that have arrived behind a parked one, which mutes the connection.
         self.unread: list[RequestInFlight] = []
         self._latencies = Stream(network.seed, "net", name, incarnation)
@@ -271,7 +278,10 @@ class VirtualConnection:
             leaves_us = self.no_requests_until_us
             if (late_us := now_us + timeout_us) < leaves_us:
                 clock.at(late_us, sent.time_out)
-        clock.in_order(leaves_us + self.latency.at(request_draw), self.request_order, sent.arrive)
+        arrives_us = leaves_us + self.latency.at(request_draw)
+        if not periodic:
+            self.requests_until_us = arrives_us = max(arrives_us, self.requests_until_us)
+        clock.in_order(arrives_us, self.request_order, sent.arrive)
 
     def overtake(
         self, request: Request, sent_us: int, timeout_ms: int, on_result: OnResult, response: Response | None
@@ -318,6 +328,7 @@ class VirtualConnection:
     def abandon(self) -> None:
         """The client closes the connection: all its requests fail; a parked request stays parked."""
         self.epoch += 1
+        self.requests_until_us = self.responses_until_us = 0
         self.parked = None
         self.unread.clear()
         waiting, self.in_flight = self.in_flight, []

@@ -11,13 +11,13 @@ from groupstorm.assignors.leader import LeaderMemory
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.profiles import LATENESS
-from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import OffsetCommit, OffsetCommitResponse, Response
 from groupstorm.storms.checks.invariants import InvariantChecks, longest_silence_us
 from groupstorm.storms.checks.settling import Rounds
 from groupstorm.storms.checks.written_members import Appends
 from groupstorm.storms.records.logs import RecordLogs
-from groupstorm.storms.records.positions import Records
+from groupstorm.storms.records.positions import Records, names
 from groupstorm.storms.runs.machine_cost import AssignorWork
 from groupstorm.storms.scenario.consistency import is_shared
 from groupstorm.storms.scenario.files import ResolvedScenario
@@ -179,7 +179,8 @@ class Environment:
     def _commit_arrives(
         self, request: OffsetCommit, receive: Callable[[Response], None]
     ) -> Callable[[Response], None]:
-        """Let the checks see a commit, behind all rows so far, and its answer."""
+        """It counts if the coordinator accepts it, whether the client learns of that or not. Let the checks
+        see it, behind all rows so far, and its answer."""
         seen = _SeenCommit(self.invariants, request)
         self.trace.between_events(seen.arrives)
         return partial(self._commit_answered, seen, receive)
@@ -188,18 +189,9 @@ class Environment:
         self, seen: _SeenCommit, receive: Callable[[Response], None], response: Response
     ) -> None:
         if isinstance(response, OffsetCommitResponse) and first_error(response) is NO_ERROR:
+            self.records.commit(seen.positions)
             self.trace.between_events(seen.accepted)
         receive(response)
-
-    def commit(self, positions: Mapping[TopicPartition, int]) -> Error:
-        """The group's coordinator has accepted these offsets. Returns the error for partitions of deleted
-        topics, of which the broker knows before the coordinator sees the request (KafkaApis)."""
-        deleted = self.topics.deleted
-        kept = positions
-        if deleted:
-            kept = {one: offset for one, offset in positions.items() if one.topic not in deleted}
-        self.records.commit(kept)
-        return NO_ERROR if len(kept) == len(positions) else Error.UNKNOWN_TOPIC_OR_PARTITION
 
     def heartbeat_timer(self, own: Settings, config: ConsumerConfig, incarnation: int) -> ProcessTimer:
         """The timer of a process. ``own``: the settings of its member."""
@@ -222,20 +214,21 @@ class Environment:
 class _SeenCommit:
     """One commit as the checks see it: as it arrives, and once more if the coordinator accepts it."""
 
-    __slots__ = ("_accept", "_invariants", "_request")
+    __slots__ = ("_accept", "_invariants", "_request", "positions")
 
     def __init__(self, invariants: InvariantChecks, request: OffsetCommit) -> None:
         self._invariants = invariants
         self._request = request
         self._accept: Callable[[], None] | None = None
-
-    def arrives(self) -> None:
-        request = self._request
-        positions = {
-            f"{topic}-{number}": committed.offset
+        self.positions = {
+            TopicPartition(topic, number): committed.offset
             for topic, offsets in request.offsets.items()
             for number, committed in offsets.items()
         }
+
+    def arrives(self) -> None:
+        request = self._request
+        positions = dict(zip(names(self.positions), self.positions.values(), strict=True))
         self._accept = self._invariants.commit_arrives(request.member_id, request.generation, positions)
 
     def accepted(self) -> None:

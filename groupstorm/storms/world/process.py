@@ -334,19 +334,13 @@ _DISCONNECTED: Final = Disconnected()
 
 
 class PositionCommits:
-    """Commits what the application of one process has processed.
+    """Commits what the application of one process has processed."""
 
-    The response to a commit may come after that to a later one, as each has a latency of its own. The
-    coordinator has taken them in their order.
-    """
-
-    __slots__ = ("_accepted", "_environment", "_process", "_sent")
+    __slots__ = ("_environment", "_process")
 
     def __init__(self, environment: Environment, process: VirtualProcess[Any]) -> None:
         self._environment = environment
         self._process = process
-        #: The number of commits sent, and that of the last one known to be accepted.
-        self._sent = self._accepted = 0
 
     def send(
         self,
@@ -358,16 +352,14 @@ class PositionCommits:
         `Disconnected`."""
         process = self._process
         process.periodic_requests.settle_commits()  # this commit replaces those before
-        self._sent += 1
         process.connection.send(
             commit_request(process.config, positions, sent),
             process.config.request_timeout_ms,
-            partial(self._answered, self._sent, positions, sent, then),
+            partial(self._answered, positions, sent, then),
         )
 
     def _answered(
         self,
-        number: int,
         positions: Mapping[TopicPartition, int],
         sent: Generation,
         then: Callable[[Error | Disconnected], None],
@@ -378,8 +370,9 @@ class PositionCommits:
             then(_DISCONNECTED)
             return
         error = first_error(response)
-        if error is NO_ERROR and number > self._accepted:
-            self._accepted = number
-            error = self._environment.commit(positions)
+        deleted = self._environment.topics.deleted
+        if error is NO_ERROR and any(partition.topic in deleted for partition in positions):
+            # the broker knows of deleted topics before the coordinator sees the request (KafkaApis)
+            error = Error.UNKNOWN_TOPIC_OR_PARTITION
         process.membership.commit_answered(error, sent)
         then(error)

@@ -15,7 +15,6 @@ from groupstorm.clients.operations import (
     RunCallback,
 )
 from groupstorm.clients.requests import offset_fetch
-from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import OffsetCommitResponse, Response
 from groupstorm.storms.records.positions import commit_request, names
 from groupstorm.storms.scenario.setting_names import NONE
@@ -198,10 +197,7 @@ class ListenerCalls:
 
         def receive(response: Response | Disconnected) -> None:
             if isinstance(response, OffsetCommitResponse):
-                error = first_error(response)
-                if error is NO_ERROR:
-                    self._environment.records.commit(positions)
-                self._membership.commit_answered(error, sent)
+                self._membership.commit_answered(first_error(response), sent)
             self._clock.after(duration_us, returned, None)
 
         request = commit_request(self._config, positions, sent)

@@ -161,7 +161,6 @@ class SentSeries(Series):
         "_config",
         "_epoch",
         "_is_over",
-        "_is_refused",
         "_losses",
         "_on_answer",
         "_sender",
@@ -183,7 +182,7 @@ class SentSeries(Series):
         #: Those of the connection when the series began.
         self._epoch, self._losses = sender.connection.epoch, sender.connection.losses
         self._on_answer = on_answer
-        self._is_over = self._is_refused = False
+        self._is_over = False
 
     def rest(self) -> None:
         """Compute the requests from now on."""
@@ -197,6 +196,9 @@ class SentSeries(Series):
         if sent_us <= self._clock.passed_us(self.schedule.leaves_order):
             self._send(self.sent + 1, sent_us)
         self._is_over = True
+        if self.sent and self._epoch == self._connection.epoch:
+            arrival_us = self.schedule.arrival_us(self.sent_us)
+            self._connection.requests_until_us = max(self._connection.requests_until_us, arrival_us)
 
     def send_next(self) -> None:
         k, now_us = self.sent + 1, self._clock.now_us
@@ -283,20 +285,12 @@ class BackgroundCommits(SentSeries):
     def _arrives(self, sent_us: int, positions: Mapping[TopicPartition, int], sent: Generation) -> None:
         if self._is_lost() or not positions:
             return
-        request, waits = commit_request(self._config, positions, sent), self._broker.is_failing
-        self._broker.handle(request, partial(self._responded, sent_us, positions if waits else {}))
-        if not waits and not self._is_refused:  # its answer may wait for a write, and says no more
-            self._sender.work.records.commit(positions)
+        request = commit_request(self._config, positions, sent)
+        self._broker.handle(request, partial(self._responded, sent_us))
 
-    def _responded(self, sent_us: int, waiting: Mapping[TopicPartition, int], response: Response) -> None:
-        """Positions are ``waiting`` if the write may have failed."""
+    def _responded(self, sent_us: int, response: Response) -> None:
         assert isinstance(response, OffsetCommitResponse)
-        error = first_error(response)
-        if error is NO_ERROR:
-            self._sender.work.records.commit(waiting)
-        elif error is not Error.COORDINATOR_NOT_AVAILABLE:
-            self._is_refused = True  # at once; a write that failed says COORDINATOR_NOT_AVAILABLE
-        self._answered(sent_us, error)
+        self._answered(sent_us, first_error(response))
 
     def _tell(self, error: Error) -> None:
         self._sender.membership.commit_answered(error, self.generation)
