@@ -32,7 +32,7 @@ from groupstorm.clients.operations import (
     SendHeartbeat,
     StopProcessing,
 )
-from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import Response
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.broker import topic_id
@@ -369,6 +369,9 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
 
     def _commit(self, operation: CommitWithEpoch) -> None:
         positions = self.work.positions(self.clock.now_us)
+        if not positions:  # it closes, and has given them up: the client sends no commit of nothing
+            self.clock.after(0, self._committed, NO_ERROR)
+            return
         sent = Generation(operation.epoch, self.group_member.member_id)
         self._commits.send(positions, sent, self._committed)
 
