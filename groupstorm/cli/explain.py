@@ -319,7 +319,6 @@ def _print_indented(text: str, more: str = "") -> None:
 
 def _culprits_grid(history: History, found: Sequence[Culprit]) -> Grid:
     """Who began the rebalances, and what these cost."""
-    known = history.unowned_us is not None
     rows = [
         GridRow(
             one.member or "nobody named",
@@ -327,7 +326,7 @@ def _culprits_grid(history: History, found: Sequence[Culprit]) -> Grid:
                 one.cause,
                 f"{len(one.rebalances):,}",
                 _lasted(one.rebalances, history),
-                seconds(one.unowned_us / _SECOND_US) if known else "unknown",
+                _no_owner_for(one, history),
                 ", ".join([*one.patterns, *(["-"] if one.unexplained else [])]),
             ),
         )
@@ -344,6 +343,13 @@ def _culprits_grid(history: History, found: Sequence[Culprit]) -> Grid:
     return Grid(headings, rows, "Who began the rebalances", notes, frozenset({0, 4}))
 
 
+def _no_owner_for(one: Culprit | Rebalance, history: History) -> str:
+    """How long partitions had no owner for that; a partition of a share group has none at any time."""
+    if history.unowned_us is not None:
+        return seconds(one.unowned_us / _SECOND_US)
+    return "-" if history.is_shared else "unknown"
+
+
 def _no_owner(history: History) -> str:
     """The heading of costs."""
     is_least = history.unowned_is_least and history.unowned_us is not None
@@ -351,7 +357,7 @@ def _no_owner(history: History) -> str:
 
 
 def _rebalances_grid(history: History, findings: Sequence[Finding]) -> Grid:
-    names, known = pattern_of(findings), history.unowned_us is not None
+    names = pattern_of(findings)
 
     def row(one: Rebalance) -> GridRow:
         cells = (
@@ -359,7 +365,7 @@ def _rebalances_grid(history: History, findings: Sequence[Finding]) -> Grid:
             one.culprit or "-",
             f"{len(one.rounds):,}",
             _lasted([one], history),
-            seconds(one.unowned_us / _SECOND_US) if known else "unknown",
+            _no_owner_for(one, history),
             names.get(one.number, "-"),
         )
         return GridRow(f"{one.begun_us / _SECOND_US:,.3f} s", cells)
