@@ -90,14 +90,14 @@ class ShareConsumer(ShareMembership):
         """subscribe(), and the first poll()."""
         self._emit(events.ShareConsumerStarted(self.config.group_id, self.name, self.config.topics))
         self._join()
-        self._find_coordinator()
+        self.network_thread.find_coordinator()
         self._poll()
 
     def stop(self) -> None:
         """close(): acknowledge what is acknowledged, end the share session, leave the group."""
         if not self.alive or not self.started or self.closing:
             return
-        if self._stands_still(self.stop):
+        if self.network_thread.stands_still(self.stop):
             return
         self.closing = True
         batch, self._batch = self._batch, None
@@ -117,12 +117,12 @@ class ShareConsumer(ShareMembership):
     def _session_ended(self, _: Response | None = None) -> None:
         if self.alive:
             self._buffer.clear()
-            self._leave()
+            self.network_thread.wake()
+            self.network_thread.leave()
 
     def _close_timed_out(self) -> None:
         if self.alive:
-            self.group_member.end()
-            self.carry_out()
+            self.network_thread.end()
             self._gone(CLOSED)
 
     def crash(self) -> None:
@@ -147,8 +147,7 @@ class ShareConsumer(ShareMembership):
         self.heartbeats.wake()
         waited = self._link.break_for(duration_us)
         self.connection.break_for(duration_us)
-        self.group_member.coordinator_known = False
-        self._find_coordinator()
+        self.network_thread.lose_coordinator()
         if waited:
             self.clock.at(self._link.broken_until_us, self._go_on_after_loss)
 
@@ -167,7 +166,7 @@ class ShareConsumer(ShareMembership):
 
     def _poll(self) -> None:
         """poll(): the records of the last one count as acknowledged."""
-        if not self.alive or self.closing or self._stands_still(self._poll):
+        if not self.alive or self.closing or self.network_thread.stands_still(self._poll):
             return
         batch, self._batch = self._batch, None
         if batch is not None:
@@ -175,7 +174,7 @@ class ShareConsumer(ShareMembership):
         self._polled_us = self.clock.now_us
         if self.group_member.state in (MemberState.UNSUBSCRIBED, MemberState.STALE):
             self.note_polls()
-            self._network_thread.turn()
+            self.network_thread.turn()
         if self._buffer:
             if self._acknowledgements and self._link.is_free and self._link.has_session:
                 acks, self._acknowledgements = self._acknowledgements, {}
@@ -202,7 +201,7 @@ class ShareConsumer(ShareMembership):
 
     def _polls_late(self, polled_us: int) -> None:
         if self.alive and not self.closing and polled_us == self._polled_us:
-            self.runs_again()
+            self.network_thread.runs_again()
 
     def _worked(self, batch: BatchOfWork) -> None:
         now_us = self.clock.now_us
@@ -244,7 +243,7 @@ class ShareConsumer(ShareMembership):
             self._is_idle = True
 
     def _fetched(self, response: Response) -> None:
-        if not self.alive or self._stands_still(self._fetched, response):
+        if not self.alive or self.network_thread.stands_still(self._fetched, response):
             return
         assert isinstance(response, ShareFetchResponse)
         for partition, found in response.partitions.items():
@@ -257,7 +256,7 @@ class ShareConsumer(ShareMembership):
 
     def _answered(self) -> None:
         """A request is done: go on with what waited for it."""
-        if not self.alive or self._stands_still(self._answered):
+        if not self.alive or self.network_thread.stands_still(self._answered):
             return
         if self.closing:
             self._end_session()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
+from uuid import UUID
 
 from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.storms.world.broker import topic_id
 from groupstorm.storms.world.clock import Clock
 
 
@@ -109,6 +111,9 @@ class ClientMetadata:
         age_us = self._clock.now_us - self._started_us
         last_us = self._started_us + age_us // self._refresh_us * self._refresh_us
         return self._topics.at(max(last_us, self._fetched_us))
+
+    def names_by_id(self) -> Mapping[UUID, str]:
+        return {topic_id(name): name for name in self.topics()}
 
     def refresh(self) -> None:
         """The client fetches metadata now; the next refresh is `metadata.max.age.ms` later."""
