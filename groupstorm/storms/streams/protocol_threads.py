@@ -31,8 +31,6 @@ from groupstorm.trace.events import streams as events
 class ClassicThread(StreamThread):
     """A member that takes JoinGroup and SyncGroup part in the assignment of tasks."""
 
-    __slots__ = ("_assignor", "_follow_ups", "_member")
-
     _member: VirtualConsumer
 
     def _new_consumer(self, incarnation: int, config: ConsumerConfig) -> VirtualConsumer:
@@ -94,8 +92,6 @@ class ClassicThread(StreamThread):
 
 class FollowUps:
     """The next rebalance that one thread will ask for, if any: every assignment brings another schedule."""
-
-    __slots__ = ("_application", "_consumer", "_given_up", "_next", "_tasks", "_watched")
 
     def __init__(
         self, application: StreamsApplication, consumer: VirtualConsumer, tasks: TaskManager
@@ -161,8 +157,6 @@ class FollowUps:
 
 class GroupThread(StreamThread):
     """A member of a streams group."""
-
-    __slots__ = ("_config", "_group_member", "_ready")
 
     _group_member: StreamsGroupMember
 

@@ -107,24 +107,6 @@ class VirtualBroker:
     by API and error.
     """
 
-    __slots__ = (
-        "_append_latency_ms",
-        "_appends_fail_until_us",
-        "_appends_slow_until_us",
-        "_busy_until_us",
-        "_down_until_us",
-        "_has_written",
-        "_on_group_change",
-        "_on_write",
-        "_service_us",
-        "_slow_append_ms",
-        "_trace",
-        "clock",
-        "coordinator",
-        "on_commit",
-        "requests",
-    )
-
     def __init__(
         self,
         settings: Settings,

@@ -250,8 +250,6 @@ _CARRIES_OUT: Mapping[type[Operation], Callable[[VirtualConsumer, Any], Any]] = 
 class VirtualCallbacks:
     """The callbacks of one process, each of which takes its time."""
 
-    __slots__ = ("_calls", "_clock", "_membership", "_process", "_round_failed")
-
     def __init__(self, clock: Clock, process: VirtualConsumer, calls: ListenerCalls) -> None:
         self._clock = clock
         self._process = process

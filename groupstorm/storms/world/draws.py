@@ -18,8 +18,6 @@ _PURPOSES: Final = 2
 class ApplicationDraws:
     """The draws of one process: they depend on its name, its incarnation, the time and the purpose alone."""
 
-    __slots__ = ("_clock", "_stream")
-
     def __init__(self, clock: Clock, seed: int, name: str, incarnation: int) -> None:
         self._clock = clock
         self._stream = Stream(seed, "application", name, incarnation)

@@ -81,33 +81,6 @@ class Environment:
     cost.
     """
 
-    __slots__ = (
-        "_timers",
-        "assignor_work",
-        "broker",
-        "broker_assigns",
-        "checks",
-        "clock",
-        "exact",
-        "group",
-        "invariants",
-        "leader_memory",
-        "members",
-        "network",
-        "phases",
-        "records",
-        "release",
-        "resting",
-        "rounds",
-        "scenario",
-        "seed",
-        "sends_heartbeats",
-        "settings",
-        "slow_records",
-        "topics",
-        "trace",
-    )
-
     def __init__(
         self,
         scenario: ResolvedScenario,

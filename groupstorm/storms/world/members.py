@@ -55,8 +55,6 @@ class MemberProcess(ConsumerProcess, Protocol):
 class Members:
     """``by_name`` are the processes that run; a later incarnation takes a name over from an earlier one."""
 
-    __slots__ = ("_records", "by_name")
-
     def __init__(self, records: Records) -> None:
         self._records = records
         self.by_name: dict[str, MemberProcess] = {}

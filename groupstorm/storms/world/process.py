@@ -340,8 +340,6 @@ class PositionCommits:
     coordinator has taken them in their order.
     """
 
-    __slots__ = ("_accepted", "_environment", "_process", "_sent")
-
     def __init__(self, environment: Environment, process: VirtualProcess[Any]) -> None:
         self._environment = environment
         self._process = process

@@ -42,8 +42,6 @@ class LocalState:
     moment, as eager members do. State of a partition that another process owned in between is rebuilt.
     """
 
-    __slots__ = ("_partitions",)
-
     def __init__(self) -> None:
         self._partitions: tuple[TopicPartition, ...] = ()
 
@@ -103,25 +101,6 @@ class _Assignment(NamedTuple):
 
 class ListenerCalls:
     """The listener of one process: each call takes its time."""
-
-    __slots__ = (
-        "_assign_time",
-        "_assignments",
-        "_clock",
-        "_config",
-        "_connection",
-        "_draws",
-        "_environment",
-        "_hooks",
-        "_local_state",
-        "_membership",
-        "_periodic_requests",
-        "_process",
-        "_restore_time",
-        "_revoke_time",
-        "_to_begin",
-        "_work",
-    )
 
     def __init__(
         self, environment: Environment, process: CallbackProcess, hooks: RebalanceHooks | None

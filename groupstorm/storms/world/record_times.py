@@ -40,8 +40,6 @@ class SlowRecordTimes:
     ``fatal``: the records that kill a process, and after how long.
     """
 
-    __slots__ = ("_entries", "_every", "_logs", "_named", "_of_number", "_of_partition", "fatal")
-
     def __init__(self, entries: SlowRecordList, logs: RecordLogs) -> None:
         self._entries: dict[TopicPartition, list[SlowRecord]] = {}
         self._logs = logs
@@ -113,19 +111,6 @@ class RecordTimes:
     The application works on ``concurrency`` records at a time: a batch takes the sum of its records' times
     divided by that. ``commit_ns``: what commits by hand add to each record, whoever works on it.
     """
-
-    __slots__ = (
-        "_commit_ns",
-        "_factor",
-        "_mean_ns",
-        "_process",
-        "_share",
-        "_slowest",
-        "_stream",
-        "_variance",
-        "are_even",
-        "slow",
-    )
 
     def __init__(
         self,

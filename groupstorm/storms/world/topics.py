@@ -18,8 +18,6 @@ class Topics:
     an owner.
     """
 
-    __slots__ = ("_changes", "_followed", "_partitions", "deleted")
-
     def __init__(self, topics: Mapping[str, int], followed: Callable[[str], bool] = lambda _: True) -> None:
         self._changes: list[tuple[int, Mapping[str, int]]] = [(-1, topics)]
         self._followed = followed
@@ -80,16 +78,6 @@ class Topics:
 class ClientMetadata:
     """Refreshed every `metadata.max.age.ms`; ``on_refresh`` is called only if topics may have changed since
     the last refresh."""
-
-    __slots__ = (
-        "_clock",
-        "_fetched_us",
-        "_on_refresh",
-        "_refresh_us",
-        "_scheduled_us",
-        "_started_us",
-        "_topics",
-    )
 
     def __init__(self, clock: Clock, topics: Topics, max_age_us: int, on_refresh: Callable[[], None]) -> None:
         self._clock = clock

@@ -20,8 +20,6 @@ class TraceBuffer:
     broker appends to it directly, which saves a call for each event. ``checks`` see, between the events, what
     has no row."""
 
-    __slots__ = ("_between", "_checks", "_clock", "_sink", "pending")
-
     def __init__(self, clock: Clock, sink: TraceSink, checks: TraceSink) -> None:
         self._clock = clock
         self._sink = sink

@@ -81,18 +81,6 @@ class NetworkThread:
     ``wake`` ends that. ``state_changed``: called with the state that the member has left.
     """
 
-    __slots__ = (
-        "_due_ms",
-        "_next_us",
-        "_process",
-        "_rest",
-        "_scheduled_us",
-        "_seeks_coordinator",
-        "_state",
-        "_state_changed",
-        "_wake",
-    )
-
     def __init__(
         self,
         process: GroupProcess,

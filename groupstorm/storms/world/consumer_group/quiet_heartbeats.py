@@ -29,8 +29,6 @@ class QuietHeartbeats(Series):
     """The heartbeats of one process. Each leaves an interval after the one before while they rest; else the
     member says when. ``RESPONSE``: the type of their answers."""
 
-    __slots__ = ("_environment", "_process")
-
     API = "ConsumerGroupHeartbeat"
     SESSION = MEMBER_SESSION
     RESPONSE: ClassVar[type[HeartbeatResponse]] = ConsumerGroupHeartbeatResponse
@@ -108,8 +106,6 @@ class HeartbeatingProcess(Sender, GroupProcess, Protocol):
 class ConsumerGroupRequests(PeriodicRequests):
     """The background commits of one process. Its heartbeats are the member's own: whatever may disturb them
     ends their being computed."""
-
-    __slots__ = ("_own_heartbeats", "_process")
 
     def __init__(self, environment: Environment, process: HeartbeatingProcess) -> None:
         no_timer = ProcessTimer(None, environment.seed, process.config.client_id, 0)

@@ -18,15 +18,6 @@ class ConsumerGroupView:
     """``on_coordinator_lost``: called if the client learns that there is no coordinator; ``on_poll_late``: if
     max.poll.interval.ms has passed since the last poll()."""
 
-    __slots__ = (
-        "_generation",
-        "_member",
-        "_on_coordinator_lost",
-        "_on_poll_late",
-        "callbacks_due",
-        "failure",
-    )
-
     #: Every member keeps what it is not asked to give up.
     rebalance_protocol = COOPERATIVE
     #: The member itself asks for onPartitionsLost.

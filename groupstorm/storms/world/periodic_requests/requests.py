@@ -25,20 +25,6 @@ class PeriodicRequests:
     (the oracle).
     """
 
-    __slots__ = (
-        "_commits",
-        "_counted",
-        "_exact",
-        "_held_since_us",
-        "_last_heartbeat_us",
-        "_membership",
-        "_network",
-        "_resting",
-        "_sender",
-        "_timer",
-        "heartbeats",
-    )
-
     def __init__(
         self, network: Network, resting: RestingMembers, timer: ProcessTimer, exact: bool, sender: Sender
     ) -> None:
@@ -239,8 +225,6 @@ class HandCommits:
     (`RecordTimes`). What a poll() that matters finds finished is committed by a request, as the client
     commits before it joins, and on close.
     """
-
-    __slots__ = ("_broker", "_by_record", "_clock", "_counted", "_looks", "_work", "generation")
 
     def __init__(self, network: Network, sender: Sender, counted: dict[TopicPartition, int]) -> None:
         """The application commits from now on. ``counted``: the positions up to which commits are counted."""

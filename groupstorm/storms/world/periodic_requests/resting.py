@@ -28,8 +28,6 @@ class RestingMembers:
     commits by hand, which are computed all the time until the coordinator refuses them.
     """
 
-    __slots__ = ("by_hand", "commits", "heartbeats")
-
     def __init__(self) -> None:
         self.heartbeats: Requests = {}
         self.commits: Requests = {}

@@ -75,18 +75,6 @@ class Series(ABC):
     those that are computed.
     """
 
-    __slots__ = (
-        "_broker",
-        "_clock",
-        "_connection",
-        "_member_id",
-        "_resting",
-        "is_resting",
-        "schedule",
-        "sent",
-        "sent_us",
-    )
-
     API: ClassVar[str]
     #: The kind of session that an accepted request starts again, and whether it is suspended meanwhile.
     SESSION: ClassVar[TimerKind] = SESSION
@@ -156,17 +144,6 @@ class SentSeries(Series):
 
     ``on_answer``: see `OnAnswer`. ``generation`` is what those carry that leave now.
     """
-
-    __slots__ = (
-        "_config",
-        "_epoch",
-        "_is_over",
-        "_is_refused",
-        "_losses",
-        "_on_answer",
-        "_sender",
-        "generation",
-    )
 
     def __init__(
         self,
@@ -244,8 +221,6 @@ class SentSeries(Series):
 class Heartbeats(SentSeries):
     """The heartbeats of a member of a classic group, in one generation."""
 
-    __slots__ = ()
-
     API = "Heartbeat"
 
     def _set_out(self, sent_us: int) -> None:
@@ -265,8 +240,6 @@ class Heartbeats(SentSeries):
 
 class BackgroundCommits(SentSeries):
     """The commits of a client by itself: how far the application had come at its last poll()."""
-
-    __slots__ = ()
 
     API = "OffsetCommit"
     SUSPENDS = False
