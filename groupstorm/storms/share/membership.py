@@ -19,8 +19,8 @@ from groupstorm.storms.world.clock import ClientClock, Clock
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.consumer_group.network_thread import NetworkThread
 from groupstorm.storms.world.consumer_group.quiet_heartbeats import QuietHeartbeats
-from groupstorm.storms.world.draws import drawn_member_id
 from groupstorm.storms.world.environment import Environment
+from groupstorm.storms.world.record_times import drawn_member_id
 from groupstorm.storms.world.topics import ClientMetadata
 
 

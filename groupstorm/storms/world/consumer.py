@@ -8,7 +8,6 @@ from typing import Any
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.leadership import lead
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.membership import Flow, Membership
 from groupstorm.clients.operations import (
@@ -28,6 +27,7 @@ from groupstorm.clients.operations import (
     RunCallback,
     Send,
     StopProcessing,
+    lead,
 )
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import NO_GENERATION, JoinGroup
@@ -35,11 +35,11 @@ from groupstorm.storms.scenario.setting_names import STREAMS
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.disturbances import pause_fetching, resume_fetching
-from groupstorm.storms.world.draws import ASSIGN
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.periodic_requests.requests import PeriodicRequests
 from groupstorm.storms.world.process import VirtualProcess
 from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME, ListenerCalls, RebalanceHooks
+from groupstorm.storms.world.record_times import ASSIGN
 from groupstorm.trace.events import member as events
 
 

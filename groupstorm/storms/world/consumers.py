@@ -15,9 +15,8 @@ from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.storms.runs.scenario_host import Process, member_names
 from groupstorm.storms.scenario.topics import topic_names
 from groupstorm.storms.world.consumer import VirtualConsumer
-from groupstorm.storms.world.environment import Environment
+from groupstorm.storms.world.environment import Environment, MemberProcess
 from groupstorm.storms.world.member_settings import consumer_config, strategies
-from groupstorm.storms.world.members import MemberProcess
 
 
 class PlainConsumers:

@@ -26,17 +26,17 @@ from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.setting_names import OFFSET_RESET
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.application_polls import ApplicationPolls
+from groupstorm.storms.world.broker import first_error
 from groupstorm.storms.world.clock import ClientClock
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.disturbances import ConnectionFaults, GarbageCollections, Pauses
-from groupstorm.storms.world.draws import ApplicationDraws
 from groupstorm.storms.world.environment import Environment
-from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.member_settings import poll_loop
 from groupstorm.storms.world.periodic_requests.requests import PeriodicRequests
 from groupstorm.storms.world.periodic_requests.schedule import SHARES
+from groupstorm.storms.world.periodic_requests.series import GroupMember
 from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME
-from groupstorm.storms.world.response_errors import first_error
+from groupstorm.storms.world.record_times import ApplicationDraws
 from groupstorm.storms.world.topics import ClientMetadata
 from groupstorm.trace.events import member as events
 from groupstorm.trace.schema import Source

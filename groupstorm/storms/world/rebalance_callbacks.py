@@ -21,10 +21,10 @@ from groupstorm.storms.records.positions import commit_request, names
 from groupstorm.storms.scenario.setting_names import NONE
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.application_polls import ApplicationPolls
+from groupstorm.storms.world.broker import first_error
 from groupstorm.storms.world.disturbances import DisturbedProcess
-from groupstorm.storms.world.draws import CALLBACK, ApplicationDraws
 from groupstorm.storms.world.environment import Environment
-from groupstorm.storms.world.response_errors import first_error
+from groupstorm.storms.world.record_times import CALLBACK, ApplicationDraws
 from groupstorm.trace.events import member as events
 from groupstorm.trace.schema import Source
 

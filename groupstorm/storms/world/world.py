@@ -15,11 +15,9 @@ from groupstorm.storms.deployments.autoscaler import partition_lag
 from groupstorm.storms.records.rates import RecordRateRows
 from groupstorm.storms.runs.scenario_host import ConsumerProcess, Process
 from groupstorm.storms.share.checks import ShareChecks
-from groupstorm.storms.world.broker import GROUP, VirtualBroker
-from groupstorm.storms.world.environment import Environment
-from groupstorm.storms.world.members import MemberProcess
+from groupstorm.storms.world.broker import GROUP, VirtualBroker, api_and_error
+from groupstorm.storms.world.environment import Environment, MemberProcess
 from groupstorm.storms.world.record_times import SlowRecordTimes
-from groupstorm.storms.world.response_errors import api_and_error
 from groupstorm.trace.events.scenario import PartitionsCreated, PartitionsDeleted
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source

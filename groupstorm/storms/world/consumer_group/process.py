@@ -29,14 +29,13 @@ from groupstorm.clients.operations import (
 )
 from groupstorm.coordinator.errors import Error
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.world.consumer_group.network_thread import NetworkThread
+from groupstorm.storms.world.consumer_group.network_thread import ConsumerGroupView, NetworkThread
 from groupstorm.storms.world.consumer_group.quiet_heartbeats import ConsumerGroupRequests
-from groupstorm.storms.world.consumer_group.view import ConsumerGroupView
 from groupstorm.storms.world.disturbances import pause_fetching
-from groupstorm.storms.world.draws import drawn_member_id
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.process import VirtualProcess
 from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME, ListenerCalls, RebalanceHooks
+from groupstorm.storms.world.record_times import drawn_member_id
 from groupstorm.trace.events import member as events
 
 #: The time for which close() waits (ConsumerUtils.DEFAULT_CLOSE_TIMEOUT_MS).

@@ -13,9 +13,14 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.storms.scenario.setting_names import BATCH, NEVER, RECORD
 from groupstorm.storms.world.clock import Kind
 from groupstorm.storms.world.connection import Network
-from groupstorm.storms.world.periodic_requests.resting import RestingMembers
 from groupstorm.storms.world.periodic_requests.schedule import ProcessTimer, RequestSchedule
-from groupstorm.storms.world.periodic_requests.series import BackgroundCommits, Heartbeats, Sender, SentSeries
+from groupstorm.storms.world.periodic_requests.series import (
+    BackgroundCommits,
+    Heartbeats,
+    RestingMembers,
+    Sender,
+    SentSeries,
+)
 
 
 class PeriodicRequests:
