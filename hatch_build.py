@@ -116,7 +116,6 @@ COMPILED = (
     "storms/share/membership",
     "storms/share/work",
     "storms/streams/application",
-    "storms/streams/instances",
     "storms/streams/protocol_threads",
     "storms/streams/thread",
     "storms/world/application_polls",
