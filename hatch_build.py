@@ -113,7 +113,6 @@ COMPILED = (
     "storms/share/leader",
     "storms/share/link",
     "storms/share/log",
-    "storms/share/membership",
     "storms/share/work",
     "storms/streams/application",
     "storms/streams/protocol_threads",
