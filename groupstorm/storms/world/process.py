@@ -44,6 +44,7 @@ from groupstorm.trace.schema import Source
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
 _MEMBER: Final = Source.MEMBER
 
+_DISCONNECTED: Final = Disconnected()
 _THOUSAND_SECONDS_US: Final = 1_000_000_000
 
 Member = TypeVar("Member", bound=GroupMember)
@@ -57,7 +58,8 @@ class VirtualProcess(ABC, Generic[Member]):
 
     __slots__ = (
         "_collections",
-        "_commits",
+        "_commit_accepted",
+        "_commits_sent",
         "_environment",
         "_incarnation",
         "_metadata",
@@ -140,7 +142,8 @@ class VirtualProcess(ABC, Generic[Member]):
         self.pauses = Pauses(self.clock, self)
         stream = Stream(environment.seed, "gc", self.name, incarnation)
         self.polls = ApplicationPolls(self.clock, self)
-        self._commits = PositionCommits(environment, self)
+        #: The number of commits sent, and that of the last one known to be accepted.
+        self._commits_sent = self._commit_accepted = 0
         self._collections = GarbageCollections(self.clock, self.pauses, settings, stream)
 
     # -- what each protocol has of its own -------------------------------------------------------
@@ -262,6 +265,46 @@ class VirtualProcess(ABC, Generic[Member]):
             return SHARES, record_us * self.settings.of_member(self.index).integer("max.poll.records")
         return share, max(record_us, loop.longest_interval_us * share // SHARES)
 
+    # -- commits ---------------------------------------------------------------------------------
+
+    def commit(
+        self,
+        positions: Mapping[TopicPartition, int],
+        sent: Generation,
+        then: Callable[[Error | Disconnected], None],
+    ) -> None:
+        """Commit as a member of the generation ``sent``; ``then`` gets the error of the response, or
+        `Disconnected`.
+
+        The response may come after that to a later commit, as each has a latency of its own. The coordinator
+        has taken them in their order.
+        """
+        self.periodic_requests.settle_commits()  # this commit replaces those before
+        self._commits_sent += 1
+        self.connection.send(
+            commit_request(self.config, positions, sent),
+            self.config.request_timeout_ms,
+            partial(self._commit_answered, self._commits_sent, positions, sent, then),
+        )
+
+    def _commit_answered(
+        self,
+        number: int,
+        positions: Mapping[TopicPartition, int],
+        sent: Generation,
+        then: Callable[[Error | Disconnected], None],
+        response: Response | Disconnected,
+    ) -> None:
+        if not isinstance(response, OffsetCommitResponse):
+            then(_DISCONNECTED)
+            return
+        error = first_error(response)
+        if error is NO_ERROR and number > self._commit_accepted:
+            self._commit_accepted = number
+            error = self._environment.commit(positions)
+        self.membership.commit_answered(error, sent)
+        then(error)
+
     # -- what happens to the process -------------------------------------------------------------
 
     @property
@@ -328,56 +371,3 @@ class VirtualProcess(ABC, Generic[Member]):
 
     def emit(self, event: events.Event) -> None:
         self._trace.emit(_MEMBER, event)
-
-
-_DISCONNECTED: Final = Disconnected()
-
-
-class PositionCommits:
-    """Commits what the application of one process has processed.
-
-    The response to a commit may come after that to a later one, as each has a latency of its own. The
-    coordinator has taken them in their order.
-    """
-
-    def __init__(self, environment: Environment, process: VirtualProcess[Any]) -> None:
-        self._environment = environment
-        self._process = process
-        #: The number of commits sent, and that of the last one known to be accepted.
-        self._sent = self._accepted = 0
-
-    def send(
-        self,
-        positions: Mapping[TopicPartition, int],
-        sent: Generation,
-        then: Callable[[Error | Disconnected], None],
-    ) -> None:
-        """Commit as a member of the generation ``sent``; ``then`` gets the error of the response, or
-        `Disconnected`."""
-        process = self._process
-        process.periodic_requests.settle_commits()  # this commit replaces those before
-        self._sent += 1
-        process.connection.send(
-            commit_request(process.config, positions, sent),
-            process.config.request_timeout_ms,
-            partial(self._answered, self._sent, positions, sent, then),
-        )
-
-    def _answered(
-        self,
-        number: int,
-        positions: Mapping[TopicPartition, int],
-        sent: Generation,
-        then: Callable[[Error | Disconnected], None],
-        response: Response | Disconnected,
-    ) -> None:
-        process = self._process
-        if not isinstance(response, OffsetCommitResponse):
-            then(_DISCONNECTED)
-            return
-        error = first_error(response)
-        if error is NO_ERROR and number > self._accepted:
-            self._accepted = number
-            error = self._environment.commit(positions)
-        process.membership.commit_answered(error, sent)
-        then(error)

@@ -15,13 +15,12 @@ from groupstorm.clients.operations import (
     RunCallback,
 )
 from groupstorm.clients.requests import offset_fetch
-from groupstorm.coordinator.errors import NO_ERROR
-from groupstorm.coordinator.messages import OffsetCommitResponse, Response
-from groupstorm.storms.records.positions import commit_request, names
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import Response
+from groupstorm.storms.records.positions import names
 from groupstorm.storms.scenario.setting_names import NONE
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.application_polls import ApplicationPolls
-from groupstorm.storms.world.broker import first_error
 from groupstorm.storms.world.disturbances import DisturbedProcess
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.record_times import CALLBACK, ApplicationDraws
@@ -65,6 +64,13 @@ class CallbackProcess(DisturbedProcess, Protocol):
     def expected_result(self) -> Callable[[Any], None]:
         """Takes the result of the operation that is under way, some time later."""
         ...
+
+    def commit(
+        self,
+        positions: Mapping[TopicPartition, int],
+        sent: Generation,
+        then: Callable[[Error | Disconnected], None],
+    ) -> None: ...
 
 
 class RebalanceHooks(Protocol):
@@ -174,17 +180,7 @@ class ListenerCalls:
     def _commit(self, positions: Mapping[TopicPartition, int], duration_us: int) -> Any:
         """Whatever the response is, the callback returns; what was not committed is processed again."""
         sent, returned = self._membership.generation, self._process.expected_result()
-
-        def receive(response: Response | Disconnected) -> None:
-            if isinstance(response, OffsetCommitResponse):
-                error = first_error(response)
-                if error is NO_ERROR:
-                    self._environment.records.commit(positions)
-                self._membership.commit_answered(error, sent)
-            self._clock.after(duration_us, returned, None)
-
-        request = commit_request(self._config, positions, sent)
-        self._connection.send(request, self._config.request_timeout_ms, receive)
+        self._process.commit(positions, sent, lambda _: self._clock.after(duration_us, returned, None))
         return TAKES_TIME
 
     # -- partitions come -------------------------------------------------------------------------

@@ -156,7 +156,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         positions = self.work.positions(self.clock.now_us) if self.config.enable_auto_commit else {}
         generation = self.membership.generation
         if positions and generation.id > 0:
-            self._commits.send(positions, generation, self._committed_on_close)
+            self.commit(positions, generation, self._committed_on_close)
         else:
             self._revoke_on_close()
 
@@ -294,7 +294,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
     def _commit(self, operation: CommitWithEpoch) -> None:
         positions = self.work.positions(self.clock.now_us)
         sent = Generation(operation.epoch, self.group_member.member_id)
-        self._commits.send(positions, sent, self._committed)
+        self.commit(positions, sent, self._committed)
 
     def _stop_processing(self, operation: StopProcessing) -> None:
         """From here on poll() hands out nothing of these; onPartitionsRevoked or onPartitionsLost follows."""
