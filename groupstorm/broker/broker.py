@@ -31,7 +31,7 @@ from groupstorm.broker.apis.api_versions import API_VERSIONS, unsupported_versio
 from groupstorm.broker.apis.produce import PRODUCE
 from groupstorm.broker.apis.resources import missing_right
 from groupstorm.broker.changes import Change
-from groupstorm.broker.group_coordination import Coordinator, GroupCoordination
+from groupstorm.broker.group_coordination import GroupCoordination
 from groupstorm.broker.log.batches import BatchError, check_records, parse_produced, stamped
 from groupstorm.broker.maintenance import LogMaintenance
 from groupstorm.broker.requests import (
@@ -47,6 +47,7 @@ from groupstorm.broker.requests import (
 )
 from groupstorm.broker.share_brokers import ShareBrokers
 from groupstorm.broker.state import BrokerState, changed_transaction, snapshot
+from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import (
     CodecError,
@@ -80,7 +81,9 @@ class _InFlight:
 class Broker:
     """The brokers of this process. A single one leads every partition and coordinates every group."""
 
-    def __init__(self, state: BrokerState, coordinator: Coordinator, loaded: Sequence[Event] = ()) -> None:
+    def __init__(
+        self, state: BrokerState, coordinator: GroupCoordinator, loaded: Sequence[Event] = ()
+    ) -> None:
         """``loaded``: what the coordinator did before this, to be told with the first step."""
         self.state = state
         #: The group coordinator, to look at.

@@ -7,16 +7,54 @@ group coordinator's.
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, get_args, get_type_hints
+from functools import cache
+from importlib.resources import files
+from typing import Annotated, Any, Final, NamedTuple, get_args, get_type_hints
 
 from groupstorm.broker.authorization import read_super_users
-from groupstorm.broker.kafka_configs import kafka_configs
 from groupstorm.coordinator.config import OPTIONS as COORDINATOR_OPTIONS
 from groupstorm.coordinator.config import CoordinatorConfig
+from groupstorm.coordinator.config_options import ConfigType
 from groupstorm.problems import InputError, did_you_mean
 from groupstorm.protocol.endpoints import Endpoint
+
+_DOCUMENTATION: Final = "https://kafka.apache.org/44/documentation.html"
+
+
+class KafkaConfig(NamedTuple):
+    """``changes``: whether it can change while the broker runs. ``synonym``: the broker's setting that is its
+    default, if it has one."""
+
+    kind: ConfigType
+    default: str | None
+    changes: bool
+    is_sensitive: bool
+    synonym: str | None
+    #: The place in Kafka's documentation; its sentences are Kafka's own.
+    documentation: str
+
+
+@cache
+def kafka_configs(of: str) -> Mapping[str, KafkaConfig]:
+    """The configurations of a ``broker``, a ``topic`` or a ``group``, by name."""
+    lines = (files("groupstorm.broker") / "kafka_configs.jsonl").read_text("utf-8").splitlines()
+    rows = (json.loads(line) for line in lines)
+    return {
+        row["name"]: KafkaConfig(
+            ConfigType(row["type"]),
+            row.get("default"),
+            row.get("changes", False),
+            row.get("sensitive", False),
+            row.get("synonym"),
+            f"{_DOCUMENTATION}#{of}configs_{row['name']}",
+        )
+        for row in rows
+        if row["of"] == of
+    }
+
 
 #: All APIs in all versions that are served, which are Kafka 4.3's.
 NEWEST = "4.x"

@@ -10,8 +10,15 @@ from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from groupstorm.broker.config import INT32_MAX, INT64_MAX, OPTIONS, BrokerConfig, shown
-from groupstorm.broker.kafka_configs import KafkaConfig, kafka_configs
+from groupstorm.broker.config import (
+    INT32_MAX,
+    INT64_MAX,
+    OPTIONS,
+    BrokerConfig,
+    KafkaConfig,
+    kafka_configs,
+    shown,
+)
 from groupstorm.broker.topic_configs import TOPIC_OPTIONS
 from groupstorm.coordinator.config import FIELDS, CoordinatorConfig
 from groupstorm.coordinator.config_options import (

@@ -7,9 +7,9 @@ them later, perhaps while it carries out another connection's.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, NamedTuple, cast
 
 from groupstorm.broker.apis.api import AskCoordinator, KioMessage
 from groupstorm.broker.apis.coordinators import move_internal_topic
@@ -19,6 +19,7 @@ from groupstorm.broker.log.topics import OFFSETS_TOPIC
 from groupstorm.broker.requests import Unfinished
 from groupstorm.broker.state import BrokerState
 from groupstorm.broker.transactions import Marker
+from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import error_response
@@ -27,11 +28,9 @@ from groupstorm.coordinator.messages import (
     JoinGroup,
     ListGroups,
     OffsetCommit,
-    Request,
     TxnOffsetCommit,
 )
 from groupstorm.coordinator.modern.config import GROUP_OPTIONS, STREAMS_GROUP_TEXTS
-from groupstorm.coordinator.records import Record
 from groupstorm.coordinator.topics import Topic as GroupTopic
 from groupstorm.trace.events.coordinator import Event
 from groupstorm.turns import Turns
@@ -40,39 +39,6 @@ from groupstorm.turns import Turns
 _ASKING = 5
 #: The work of one marker.
 _MARKING = 2
-
-
-class Coordinator(Protocol):
-    """The part of `groupstorm.coordinator.GroupCoordinator` that the broker calls."""
-
-    def handle(
-        self, request: Request, now_ms: int, token: Any, may_match: Callable[[str], bool] | None, /
-    ) -> Effects: ...
-
-    def update_topics(
-        self, changed: Mapping[str, GroupTopic], removed: Sequence[str], now_ms: int, /
-    ) -> Effects: ...
-
-    def set_group_options(self, group: str, options: Mapping[str, int | str], /) -> None: ...
-
-    def take_long_work(self) -> list[Turns[Effects]]: ...
-
-    def end_transaction(self, producer_id: int, is_commit: bool, now_ms: int, /) -> Effects: ...
-
-    def move(self, groups: Iterable[str], now_ms: int, /) -> Effects: ...
-
-    def unload(self, now_ms: int, /) -> Effects: ...
-
-    def expire_session(self, group: str, member_id: str, now_ms: int, /) -> Effects: ...
-
-    def snapshot(self) -> list[Record]: ...
-
-    @property
-    def groups(self) -> Sequence[str]: ...
-
-    def next_deadline(self) -> int | None: ...
-
-    def fire(self, now_ms: int, /) -> Effects: ...
 
 
 class Answered(NamedTuple):
@@ -102,7 +68,7 @@ class _Asked:
 class GroupCoordination:
     """Asks the coordinator. Its effects are collected until the broker takes them."""
 
-    def __init__(self, state: BrokerState, coordinator: Coordinator, unfinished: Unfinished) -> None:
+    def __init__(self, state: BrokerState, coordinator: GroupCoordinator, unfinished: Unfinished) -> None:
         self.events: list[Event] = []
         #: The requests whose questions have all been replied to, in this order.
         self.answered: deque[Answered] = deque()

@@ -61,24 +61,6 @@ TOPIC_OPTIONS: Mapping[str, Option] = {
 class LogSettings:
     """The configurations that a partition's log reads at every append."""
 
-    __slots__ = (
-        "delete_retention_ms",
-        "is_compacted",
-        "is_deleted",
-        "log_append_time",
-        "longest_segment_ms",
-        "max_compaction_lag_ms",
-        "max_message_bytes",
-        "min_cleanable_dirty_ratio",
-        "min_compaction_lag_ms",
-        "min_insync_replicas",
-        "retention_bytes",
-        "retention_ms",
-        "segment_bytes",
-        "timestamp_after_max_ms",
-        "timestamp_before_max_ms",
-    )
-
     def __init__(self, configs: Mapping[str, str] | None = None, broker: BrokerConfig | None = None) -> None:
         self.update(configs or {}, broker or BrokerConfig())
 

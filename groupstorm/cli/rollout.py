@@ -38,8 +38,8 @@ from groupstorm.storms.runs.contradictions import outlasts_polls
 from groupstorm.storms.runs.run_folder import free_folder
 from groupstorm.storms.runs.several import SEEDS_DEFAULT, Order, orders_of, run_order, run_variants
 from groupstorm.storms.scenario.files import parse
-from groupstorm.storms.scenario.knowledge import NO_TRACE, Measured
 from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
+from groupstorm.storms.scenario.setting_names import NO_TRACE, Measured
 from groupstorm.storms.scenario.settings import read
 from groupstorm.verdicts.alternatives import AS_IT_IS
 from groupstorm.verdicts.requirements import Requirement

@@ -72,26 +72,6 @@ class MemberSession:
     (name -> number of partitions).
     """
 
-    __slots__ = (
-        "_emit",
-        "_group_metadata",
-        "_lost_cause",
-        "_needs_join_prepare",
-        "_pattern",
-        "_refresh_topics",
-        "_rejoin_reason",
-        "_topics",
-        "_topics_assigned",
-        "config",
-        "coordinator_known",
-        "failure",
-        "generation",
-        "heartbeats_in",
-        "rejoin_needed",
-        "state",
-        "subscribed",
-    )
-
     def __init__(
         self,
         config: ConsumerConfig,

@@ -72,17 +72,6 @@ CLOSE_TIMEOUT_MS = 30_000
 class Membership(MemberSession):
     """One consumer's session in a group, and what its application thread does with it."""
 
-    __slots__ = (
-        "_assignment",
-        "_assignment_bytes",
-        "_assignors",
-        "_last_assignments",
-        "_paused",
-        "is_leader",
-        "owned",
-        "rebalance_protocol",
-    )
-
     def __init__(
         self,
         config: ConsumerConfig,

@@ -31,8 +31,6 @@ class ObservedTimers(Timers):
     The payload of a session is when its member was last in contact: ``moment()`` if a request sets it.
     """
 
-    __slots__ = ("_moment", "_on_earlier")
-
     def __init__(self, on_earlier: Callable[[int], None], moment: Callable[[], int]) -> None:
         super().__init__()
         self._on_earlier = on_earlier

@@ -70,8 +70,6 @@ class Timers:
     was set within the longest timeout. In exchange no timer is ever looked for in a list or in the heap.
     """
 
-    __slots__ = ("_deadlines", "_due", "_passed", "_set")
-
     def __init__(self) -> None:
         self._set: dict[_Key, Timer] = {}
         self._due: dict[int, list[Timer]] = {}

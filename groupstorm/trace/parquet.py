@@ -87,8 +87,6 @@ class _Events:
     """Events of one type and source. ``places``: in which rows of the batch they stand. ``columns``: their
     values, field by field."""
 
-    __slots__ = ("columns", "name", "places", "source")
-
     def __init__(self, event_type: type, source: Source) -> None:
         self.name, fields, _, _ = layout(event_type)
         self.source = source
@@ -115,8 +113,6 @@ class RowBatch:
     Events of one type become columns together and are put back into their order at the end: a type has
     few of the columns, and a row of its own for every event would cost more than the file.
     """
-
-    __slots__ = ("_events", "times")
 
     def __init__(self) -> None:
         self.times: list[int] = []

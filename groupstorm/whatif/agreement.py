@@ -23,7 +23,7 @@ from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.runs.several import cores
 from groupstorm.storms.runs.worker_processes import map_in_processes
 from groupstorm.storms.scenario.files import Scenario, load, parse
-from groupstorm.storms.scenario.knowledge import How
+from groupstorm.storms.scenario.setting_names import How
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.rows import TracedEvent, TraceEntry
 from groupstorm.trace.schema import Source

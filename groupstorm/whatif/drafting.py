@@ -10,8 +10,7 @@ from typing import Any, Final
 
 import yaml
 
-from groupstorm.storms.scenario.knowledge import How, Known, inferred, observed
-from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, SHARE
+from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, SHARE, How, Known, inferred, observed
 from groupstorm.whatif.facts import Reading
 from groupstorm.whatif.inference import INSTANCE, infer_settings, own_timeouts, timeouts_of
 from groupstorm.whatif.lives import BEFORE, CRASH, PAUSE, Lives, Moment, lives_of

@@ -10,9 +10,8 @@ from typing import Any, Final
 
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.imports.output import writers_of_logs
-from groupstorm.storms.scenario.knowledge import How, Known, assumed, inferred, observed
 from groupstorm.storms.scenario.quantities import milliseconds
-from groupstorm.storms.scenario.setting_names import SETTINGS
+from groupstorm.storms.scenario.setting_names import SETTINGS, How, Known, assumed, inferred, observed
 from groupstorm.storms.scenario.settings import Settings, read
 from groupstorm.whatif.facts import Reading
 from groupstorm.whatif.lives import Timeouts

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from groupstorm.storms.scenario.knowledge import Known, inferred, observed
+from groupstorm.storms.scenario.setting_names import Known, inferred, observed
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.whatif import facts as signs
 from groupstorm.whatif.facts import UNKNOWN, Reading, Sign

@@ -9,8 +9,8 @@ from typing import Final
 
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.history.gaps import percentile
-from groupstorm.storms.scenario.knowledge import How, Known, Measured, inferred, observed
 from groupstorm.storms.scenario.member_rules import OF_ONE_MEMBER
+from groupstorm.storms.scenario.setting_names import How, Known, Measured, inferred, observed
 from groupstorm.storms.scenario.settings import BY_NAME
 from groupstorm.whatif.facts import JOINED, REMOVED, REPLACED, Reading, Sign
 from groupstorm.whatif.inference import (

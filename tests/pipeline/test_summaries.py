@@ -8,8 +8,7 @@ import pytest
 
 from groupstorm.pipeline.analysis import Engine, all_or_none, analyze
 from groupstorm.pipeline.results import TABLES, Handover, Request, Round
-from groupstorm.pipeline.summaries import Summary
-from groupstorm.pipeline.trace_fold import read_groups
+from groupstorm.pipeline.trace_fold import Summary, read_groups
 from groupstorm.trace.reader import read_entries
 from tests.figures.synthetic_rows import TracedRow
 from tests.figures.tracing import Trace

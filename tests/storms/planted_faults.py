@@ -27,7 +27,7 @@ from groupstorm.storms.records.positions import Records, Work
 from groupstorm.storms.world import process
 from groupstorm.storms.world.consumer import VirtualConsumer
 from groupstorm.storms.world.disturbances import Pauses
-from groupstorm.storms.world.members import Members
+from groupstorm.storms.world.environment import Members
 from groupstorm.storms.world.periodic_requests.requests import PeriodicRequests
 from groupstorm.storms.world.rebalance_callbacks import ListenerCalls
 from groupstorm.trace.events import coordinator as events

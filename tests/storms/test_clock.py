@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.storms.world.clock import ClientClock, Clock, Kind, order_of
-from groupstorm.storms.world.draws import drawn_member_id
+from groupstorm.storms.world.record_times import drawn_member_id
 from tests.soaking import one_in
 from tests.storms.storms_in_memory import START, Storm, scenario, storm
 from tests.storms.test_equal_small_worlds import TOGETHER, of_variant

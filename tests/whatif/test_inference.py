@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 import pytest
 
-from groupstorm.storms.scenario.knowledge import How, observed
+from groupstorm.storms.scenario.setting_names import How, observed
 from groupstorm.trace.events.coordinator import GroupStateChanged
 from groupstorm.whatif import facts as signs
 from groupstorm.whatif.agreement import matches, partners_of

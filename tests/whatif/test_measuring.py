@@ -11,7 +11,7 @@ import pytest
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.knowledge import Measured
+from groupstorm.storms.scenario.setting_names import Measured
 from groupstorm.trace.reader import read_rows
 from groupstorm.whatif.measuring import measure
 from tests.imports.importing import LOGS

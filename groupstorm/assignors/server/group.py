@@ -129,8 +129,6 @@ class Drafts(dict[int, "Draft"]):
 class Draft:
     """A copy of a target that is changed (deepCopyAssignment); its order becomes that of the record."""
 
-    __slots__ = ("_before", "_order", "_table")
-
     def __init__(self, group: ServerGroup, member: int) -> None:
         self._before = group.specs[member].target
         self._order = group.order

@@ -16,8 +16,6 @@ V = TypeVar("V")
 class JavaPriorityQueue(Generic[K, V]):
     """A heap of values by key, the smallest first."""
 
-    __slots__ = ("_heap",)
-
     def __init__(self, entries: Iterable[tuple[K, V]] = ()) -> None:
         """``new PriorityQueue<>(collection)``: takes the elements as they come, then heapifies."""
         self._heap: list[tuple[K, V]] = list(entries)

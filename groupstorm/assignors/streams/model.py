@@ -242,8 +242,6 @@ STATELESS_COSTS = Costs(1, 0)
 class Placement:
     """Per client its active tasks and its standbys."""
 
-    __slots__ = ("active", "capacities", "standby")
-
     def __init__(self, group: StreamsGroup) -> None:
         self.capacities = [client.capacity for client in group.clients]
         self.active: list[set[int]] = [set() for _ in self.capacities]

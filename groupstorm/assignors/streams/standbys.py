@@ -291,8 +291,6 @@ class LeastLoaded:
     A client's load must not change while it is queued: poll it, assign, `offer` it again.
     """
 
-    __slots__ = ("_heap", "_load", "_queued")
-
     def __init__(self, load: Callable[[int], float], clients: Iterable[int] = ()) -> None:
         self._load = load
         self._heap: list[tuple[float, int]] = []

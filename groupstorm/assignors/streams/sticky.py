@@ -115,8 +115,6 @@ def _previous_standbys(group: StreamsGroup) -> dict[int, list[int]]:
 class _TaskPairs:
     """The pairs of tasks that have been on one client; a task prefers a client where it makes a new one."""
 
-    __slots__ = ("_most", "_pairs", "_partners")
-
     def __init__(self, tasks: int) -> None:
         self._most = tasks * (tasks - 1) // 2
         self._pairs = 0

@@ -14,8 +14,9 @@ from groupstorm.broker.apis.api import (
     CoordinatorsApi,
     Done,
     Right,
+    fields_of,
+    read,
 )
-from groupstorm.broker.apis.fields import fields_of, read
 from groupstorm.broker.apis.resources import (
     READ_GROUP,
     answer_named,

@@ -9,8 +9,16 @@ from collections.abc import Sequence
 from functools import cache, partial
 from typing import Any
 
-from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call, CoordinatorsApi, Done, milliseconds
-from groupstorm.broker.apis.fields import fields_of, read
+from groupstorm.broker.apis.api import (
+    AskCoordinator,
+    AskingApi,
+    Call,
+    CoordinatorsApi,
+    Done,
+    fields_of,
+    milliseconds,
+    read,
+)
 from groupstorm.broker.apis.resources import READ_GROUP, may_describe_topic, topic_error
 from groupstorm.broker.authorization import Operation
 from groupstorm.broker.state import BrokerState

@@ -10,7 +10,7 @@ from typing import Any
 from groupstorm.broker.apis.api import Api, Call, Done
 from groupstorm.broker.apis.resources import SENTENCES, on_cluster
 from groupstorm.broker.authorization import Operation
-from groupstorm.broker.kafka_configs import kafka_configs
+from groupstorm.broker.config import kafka_configs
 from groupstorm.broker.log.topics import COORDINATORS_TOPICS, Topic
 from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error, Refused

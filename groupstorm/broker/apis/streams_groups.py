@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from groupstorm.assignors.streams.groups import TaskIds
-from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call, CoordinatorsApi, Done
-from groupstorm.broker.apis.fields import fields_of, read
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call, CoordinatorsApi, Done, fields_of, read
 from groupstorm.broker.apis.resources import READ_GROUP, may, may_on_cluster, topic_error
 from groupstorm.broker.apis.topics import (
     COST_OF_PARTITION,

@@ -15,8 +15,8 @@ from groupstorm.broker.apis.api import (
     Done,
     milliseconds,
     producer_error,
+    read,
 )
-from groupstorm.broker.apis.fields import read
 from groupstorm.broker.apis.resources import (
     READ_GROUP,
     WRITE_TRANSACTIONAL_ID,

@@ -26,14 +26,15 @@ from groupstorm.clients.operations import (
     SendHeartbeat,
 )
 from groupstorm.clients.share.records import Acknowledgements, HeldRecords, SharePartition, Source
-from groupstorm.clients.share.requests import (
+from groupstorm.clients.share.sessions import (
+    ShareRequest,
+    ShareSessions,
     api_of,
     fetched_partitions,
     lock_timeout_ms,
     share_answer,
     share_request,
 )
-from groupstorm.clients.share.sessions import ShareRequest, ShareSessions
 from groupstorm.clients.share.settings import ShareSettings
 from groupstorm.clients.wire.cluster import ClusterClient, LeaderConnections, TopicWatch
 from groupstorm.clients.wire.connection import ConnectionLost

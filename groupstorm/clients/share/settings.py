@@ -16,7 +16,7 @@ from groupstorm.clients.consumer.settings import (
     read_security,
 )
 from groupstorm.clients.profiles import GroupProtocol
-from groupstorm.clients.share.requests import ShareFetchOptions
+from groupstorm.clients.share.sessions import ShareFetchOptions
 from groupstorm.clients.wire.security import SECURITY_PROTOCOLS, ClientSecurity
 from groupstorm.protocol.endpoints import Endpoint
 

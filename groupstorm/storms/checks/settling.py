@@ -122,8 +122,6 @@ def _has_new_targets(event: events.GroupStateChanged) -> bool:
 class Rounds:
     """The rounds of a group and the members that the coordinator removed, each with its time."""
 
-    __slots__ = ("completed_us", "removed")
-
     def __init__(self) -> None:
         self.completed_us: list[int] = []
         self.removed: list[tuple[int, str]] = []

@@ -27,9 +27,8 @@ from groupstorm.storms.runs.scenario_host import ConsumerProcess, Process
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.topics import rates_of
-from groupstorm.storms.world.broker import GROUP
+from groupstorm.storms.world.broker import GROUP, api_and_error
 from groupstorm.storms.world.member_settings import consumer_config
-from groupstorm.storms.world.response_errors import api_and_error
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events.group_states import GroupState
 from groupstorm.trace.events.scenario import PartitionsCreated

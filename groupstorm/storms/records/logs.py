@@ -88,8 +88,6 @@ def rates_at(curves: Sequence[LogCurve], now_us: int) -> list[int]:
 class RecordLogs:
     """The logs of all partitions. ``rates_of`` says how a partition's rate changes over time."""
 
-    __slots__ = ("_curves", "_rates_of", "_same")
-
     def __init__(self, rates_of: Callable[[TopicPartition], Rates]) -> None:
         self._rates_of = rates_of
         self._curves: dict[TopicPartition, LogCurve] = {}

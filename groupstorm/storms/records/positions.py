@@ -91,8 +91,6 @@ class Work:
     ``reset``: its auto.offset.reset.
     """
 
-    __slots__ = ("loop", "owner", "records", "reset")
-
     def __init__(self, records: Records, owner: str, loop: PollLoop, reset: str) -> None:
         self.owner = owner
         self.loop = loop

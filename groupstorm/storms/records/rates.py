@@ -100,8 +100,6 @@ EmitRow = Callable[[tuple[str, ...], tuple[int, ...], tuple[int, ...]], None]
 class ProcessingRates:
     """Writes the rows of one process. ``loop`` is the process's."""
 
-    __slots__ = ("_clock", "_emit", "_loop", "_review", "_said")
-
     def __init__(self, clock: Timetable, loop: PollLoop, emit: EmitRow) -> None:
         self._clock = clock
         self._loop = loop

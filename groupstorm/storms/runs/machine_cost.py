@@ -13,8 +13,6 @@ class AssignorWork:
     ``failure`` is the first failure in full, for the assignor's author; the trace has its kind alone.
     """
 
-    __slots__ = ("_begun_ns", "assignments", "failure", "spent_ns")
-
     def __init__(self) -> None:
         self.assignments = 0
         self.spent_ns = 0

@@ -285,8 +285,6 @@ class Phases:
     """The phases of one run: they depend on its seed, its steps and its intervals alone, so that variants
     that have the same intervals have the same phases."""
 
-    __slots__ = ("_begun_us", "_seed", "start_us")
-
     def __init__(self, settings: Settings, steps: Sequence[Step], seed: int) -> None:
         self._seed = seed if settings.choice("phases") == DRAWN else None
         #: The delay with which members start after their step, all of them alike: at most a quarter of the

@@ -1,25 +1,36 @@
-"""One share consumer in virtual time: its fetches, and the application's poll loop.
+"""One share consumer in virtual time: its membership, its fetches, and the application's poll loop.
 
-Kafka: KafkaShareConsumer, ShareConsumeRequestManager. A poll() that finds no records sends a ShareFetch, with
-the acknowledgements of the records of the last poll(); nothing is fetched ahead.
+Kafka: KafkaShareConsumer, ShareConsumeRequestManager, ShareHeartbeatRequestManager. A poll() that finds no
+records sends a ShareFetch, with the acknowledgements of the records of the last poll(); nothing is fetched
+ahead.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember
+from groupstorm.clients.consumer_group.member import ShareGroupMember
 from groupstorm.clients.consumer_group.states import MemberState
+from groupstorm.clients.operations import GroupOperation, Left, ReportError
 from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.share.messages import ShareGroupHeartbeatResponse
 from groupstorm.share_records.messages import Response, ShareFetchResponse
+from groupstorm.share_records.ports import TopicPartition
 from groupstorm.storms.scenario.setting_names import ACQUIRE_MODE, FETCH_WAIT, RECORD_LIMIT
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.share.leader import ShareLeader
 from groupstorm.storms.share.link import FetchSettings, ShareLink
-from groupstorm.storms.share.membership import CLOSED, CRASHED, ShareMembership
 from groupstorm.storms.share.work import Acknowledgements, BatchOfWork, Records, ShareWork
+from groupstorm.storms.world.clock import ClientClock, Clock
+from groupstorm.storms.world.connection import VirtualConnection
+from groupstorm.storms.world.consumer_group.network_thread import NetworkThread
+from groupstorm.storms.world.consumer_group.quiet_heartbeats import QuietHeartbeats
 from groupstorm.storms.world.environment import Environment
+from groupstorm.storms.world.record_times import drawn_member_id
+from groupstorm.storms.world.topics import ClientMetadata
 from groupstorm.trace.events import share as events
 from groupstorm.trace.events.scenario import StepTaken
 from groupstorm.trace.schema import Source
@@ -28,7 +39,41 @@ from groupstorm.trace.schema import Source
 _CLOSE_US: Final = 30_000_000
 
 
-class ShareConsumer(ShareMembership):
+CLOSED, CRASHED, FAILED = "closed", "crashed", "failed"
+
+
+class ShareHeartbeats(QuietHeartbeats):
+    """The heartbeats of one process."""
+
+    API = "ShareGroupHeartbeat"
+    RESPONSE = ShareGroupHeartbeatResponse
+
+
+class SharePauses:
+    """The time until which a process stands still."""
+
+    def __init__(self, clock: Clock, process: ShareConsumer) -> None:
+        self.paused_until_us = 0
+        self._clock = clock
+        self._process = process
+
+    def pause(self, duration_us: int) -> None:
+        """The process stands still: no heartbeat, no fetch, no work (SIGSTOP); its connections stay."""
+        process, until_us = self._process, self._clock.now_us + duration_us
+        if not process.alive or until_us <= self.paused_until_us:
+            return
+        process.heartbeats.wake()
+        process.work_takes_longer(until_us - max(self._clock.now_us, self.paused_until_us), also_next=False)
+        self.paused_until_us = until_us
+        self._clock.at(until_us, process.network_thread.runs_again)
+
+    def busy(self, duration_us: int) -> None:
+        """The application takes so much longer for its records; heartbeats go on."""
+        if self._process.alive:
+            self._process.work_takes_longer(duration_us, also_next=True)
+
+
+class ShareConsumer:
     """One incarnation of a process with a share consumer. ``settings`` are its own."""
 
     def __init__(
@@ -41,7 +86,35 @@ class ShareConsumer(ShareMembership):
         settings: Settings,
         on_gone: Callable[[ShareConsumer], None],
     ) -> None:
-        super().__init__(environment, index, incarnation, config)
+        self._environment = environment
+        self.clock = environment.clock
+        self.index = index
+        self.name = config.client_id
+        self.config = config
+        self.alive = True
+        self.started = False
+        #: The application has called close().
+        self.closing = False
+        self.client_clock = ClientClock(0)
+        self.connection = VirtualConnection(
+            environment.network,
+            index,
+            self.name,
+            incarnation,
+            lambda _step, _response: None,
+            self.client_clock,
+        )
+        self._metadata = ClientMetadata(
+            self.clock, environment.topics, config.metadata_max_age_ms * 1000, self._topics_refreshed
+        )
+        self.member_id = drawn_member_id(environment.seed, self.name, incarnation)
+        self.group_member: HeartbeatingMember[Any] = ShareGroupMember(
+            config, self.member_id, self._metadata.names_by_id, self.client_clock.ms(self.clock.now_us)
+        )
+        self.topics_to_tell = False
+        self.heartbeats = ShareHeartbeats(environment, self)
+        self.network_thread = NetworkThread(self, self.heartbeats.rest_from, self.heartbeats.wake)
+        self.pauses = SharePauses(self.clock, self)
         self._leader = leader
         self._on_gone = on_gone
         self.on_exit: Callable[[], None] | None = None
@@ -76,6 +149,17 @@ class ShareConsumer(ShareMembership):
     # -- as others see it ------------------------------------------------------------------------
 
     @property
+    def partitions(self) -> tuple[TopicPartition, ...]:
+        """The partitions that it is assigned, as it knows."""
+        return self.group_member.owned
+
+    @property
+    def settled(self) -> bool:
+        """Whether it is a member with an assignment, and runs."""
+        is_running = self.clock.now_us >= self.pauses.paused_until_us
+        return self.group_member.state is MemberState.STABLE and self.connection.passes and is_running
+
+    @property
     def connection_id(self) -> str:
         return self._link.connection_id
 
@@ -89,15 +173,21 @@ class ShareConsumer(ShareMembership):
     def start(self) -> None:
         """subscribe(), and the first poll()."""
         self._emit(events.ShareConsumerStarted(self.config.group_id, self.name, self.config.topics))
-        self._join()
-        self._find_coordinator()
+        config = self.config
+        self.started = True
+        age_us = self._environment.phases.metadata_age_us(
+            self.name, self.clock.now_us, config.metadata_max_age_ms * 1000
+        )
+        self._metadata.start(age_us)
+        self.group_member.subscribe(frozenset(config.topics))
+        self.network_thread.find_coordinator()
         self._poll()
 
     def stop(self) -> None:
         """close(): acknowledge what is acknowledged, end the share session, leave the group."""
         if not self.alive or not self.started or self.closing:
             return
-        if self._stands_still(self.stop):
+        if self.network_thread.stands_still(self.stop):
             return
         self.closing = True
         batch, self._batch = self._batch, None
@@ -117,12 +207,12 @@ class ShareConsumer(ShareMembership):
     def _session_ended(self, _: Response | None = None) -> None:
         if self.alive:
             self._buffer.clear()
-            self._leave()
+            self.network_thread.wake()
+            self.network_thread.leave()
 
     def _close_timed_out(self) -> None:
         if self.alive:
-            self.group_member.end()
-            self.carry_out()
+            self.network_thread.end()
             self._gone(CLOSED)
 
     def crash(self) -> None:
@@ -147,8 +237,7 @@ class ShareConsumer(ShareMembership):
         self.heartbeats.wake()
         waited = self._link.break_for(duration_us)
         self.connection.break_for(duration_us)
-        self.group_member.coordinator_known = False
-        self._find_coordinator()
+        self.network_thread.lose_coordinator()
         if waited:
             self.clock.at(self._link.broken_until_us, self._go_on_after_loss)
 
@@ -167,7 +256,7 @@ class ShareConsumer(ShareMembership):
 
     def _poll(self) -> None:
         """poll(): the records of the last one count as acknowledged."""
-        if not self.alive or self.closing or self._stands_still(self._poll):
+        if not self.alive or self.closing or self.network_thread.stands_still(self._poll):
             return
         batch, self._batch = self._batch, None
         if batch is not None:
@@ -175,7 +264,7 @@ class ShareConsumer(ShareMembership):
         self._polled_us = self.clock.now_us
         if self.group_member.state in (MemberState.UNSUBSCRIBED, MemberState.STALE):
             self.note_polls()
-            self._network_thread.turn()
+            self.network_thread.turn()
         if self._buffer:
             if self._acknowledgements and self._link.is_free and self._link.has_session:
                 acks, self._acknowledgements = self._acknowledgements, {}
@@ -202,7 +291,7 @@ class ShareConsumer(ShareMembership):
 
     def _polls_late(self, polled_us: int) -> None:
         if self.alive and not self.closing and polled_us == self._polled_us:
-            self.runs_again()
+            self.network_thread.runs_again()
 
     def _worked(self, batch: BatchOfWork) -> None:
         now_us = self.clock.now_us
@@ -244,7 +333,7 @@ class ShareConsumer(ShareMembership):
             self._is_idle = True
 
     def _fetched(self, response: Response) -> None:
-        if not self.alive or self._stands_still(self._fetched, response):
+        if not self.alive or self.network_thread.stands_still(self._fetched, response):
             return
         assert isinstance(response, ShareFetchResponse)
         for partition, found in response.partitions.items():
@@ -257,7 +346,7 @@ class ShareConsumer(ShareMembership):
 
     def _answered(self) -> None:
         """A request is done: go on with what waited for it."""
-        if not self.alive or self._stands_still(self._answered):
+        if not self.alive or self.network_thread.stands_still(self._answered):
             return
         if self.closing:
             self._end_session()
@@ -265,6 +354,23 @@ class ShareConsumer(ShareMembership):
             self._poll()
 
     # -- the membership --------------------------------------------------------------------------
+
+    def metadata_may_have_changed(self) -> None:
+        """Topics changed: the client sees it at its next metadata refresh."""
+        if self.alive:
+            self._metadata.topics_changed()
+
+    def _topics_refreshed(self) -> None:
+        self.network_thread.runs_again()
+
+    def refresh_topics(self) -> None:
+        self._metadata.refresh()
+        self._topics_refreshed()
+
+    def carry_out(self, operation: GroupOperation) -> None:
+        """A share consumer has no callbacks: it can only end."""
+        if isinstance(operation, ReportError | Left):
+            self._gone(FAILED if isinstance(operation, ReportError) else CLOSED)
 
     def note_polls(self) -> None:
         """Tell the member of the application's last poll(); without records the application is inside one."""

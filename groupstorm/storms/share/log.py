@@ -26,18 +26,6 @@ class VirtualLog:
     ``curve``: the records that have arrived by a time; ``per_batch``: records of a record batch.
     """
 
-    __slots__ = (
-        "_before",
-        "_clock",
-        "_curve",
-        "_known",
-        "_known_us",
-        "_per_batch",
-        "_record_bytes",
-        "_starts",
-        "_starts_us",
-    )
-
     def __init__(self, curve: LogCurve, clock: Clock, per_batch: int, record_bytes: int) -> None:
         self._per_batch = per_batch
         self._curve = curve

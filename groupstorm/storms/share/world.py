@@ -2,77 +2,58 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.deployments.autoscaler import partition_lag
-from groupstorm.storms.runs.scenario_host import Process
 from groupstorm.storms.scenario.topics import topic_names
 from groupstorm.storms.share.consumer import ShareConsumer
 from groupstorm.storms.share.leader import ShareLeader
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.member_settings import consumer_config
-from groupstorm.storms.world.world import World
+from groupstorm.storms.world.world import Processes, World
 
 #: Records that have arrived so recently may still be on their way to a consumer.
 _DELIVERED_US = 1_000_000
 
 
-class ShareConsumers:
+class ShareConsumers(Processes[ShareConsumer]):
     """Every process is a share consumer."""
 
-    follow_ups = False
-
     def __init__(self, environment: Environment) -> None:
-        self._environment = environment
-        self._incarnations: Counter[str] = Counter()
-        self.by_name: dict[str, ShareConsumer] = {}
+        super().__init__(environment)
         self.leader = ShareLeader(environment)
 
-    @property
-    def running(self) -> Mapping[str, Process]:
-        return self.by_name
-
-    def new(self, index: int, name: str) -> Process:
+    def new(self, index: int, name: str) -> ShareConsumer:
         """A share consumer under ``name``: it takes the name over from an earlier one."""
         environment = self._environment
         settings = environment.settings.release(environment.release)
         config = consumer_config(settings, environment.group, topic_names(settings), name, index)
-        self._incarnations[name] += 1
         consumer = ShareConsumer(
             environment,
             self.leader,
             index,
-            self._incarnations[name],
+            self._next_incarnation(name),
             config,
             settings.of_member(index),
             self._remove,
         )
-        self.by_name[name] = consumer
+        self.running[name] = consumer
         return consumer
-
-    def _remove(self, consumer: ShareConsumer) -> None:
-        """The process is gone; its name may belong to a later one by now."""
-        if self.by_name.get(consumer.name) is consumer:
-            del self.by_name[consumer.name]
 
     @property
     def settled(self) -> bool:
         """Whether the group is made of exactly the living, and each of them has joined."""
-        living = [one for one in self.by_name.values() if one.started]
+        living = [one for one in self.running.values() if one.started]
         group = self._environment.broker.share_group
         members = set() if group is None else set(group.members.keys())
         return members == {one.group_member.member_id for one in living} and all(
             one.settled for one in living
         )
 
-    def give_up_follow_ups(self) -> bool:
-        return False
-
     def finish(self) -> None:
         """Count the heartbeats that are computed."""
-        for consumer in tuple(self.by_name.values()):
+        for consumer in tuple(self.running.values()):
             consumer.heartbeats.wake()
 
 
@@ -86,7 +67,7 @@ class ShareWorld(World):
 
     @property
     def consumers(self) -> Mapping[str, ShareConsumer]:
-        return self._share_consumers.by_name
+        return self._share_consumers.running
 
     @property
     def settled(self) -> bool:

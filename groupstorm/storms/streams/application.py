@@ -126,7 +126,7 @@ class StreamsApplication:
             racks_of(replicas, every), self.record_bytes, settings.flag("fetch_from_follower")
         )
         self.invariants = StreamsInvariantChecks(environment.invariants, self.topology)
-        self.instances: dict[str, ApplicationInstance] = {}
+        self.instances: Mapping[str, ApplicationInstance] = {}
         self.following_up: set[object] = set()
         #: The kind of assignment that the last leader made.
         self.last_outcome = STABLE

@@ -5,8 +5,7 @@ The threads of an instance are members of the group.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from uuid import UUID
 
 from groupstorm.assignors.userdata.streams import LATEST_SUPPORTED_VERSION
@@ -22,6 +21,7 @@ from groupstorm.storms.streams.application import StreamsApplication
 from groupstorm.storms.streams.application_settings import client_tags, rack_name, rack_of, thread_config
 from groupstorm.storms.streams.protocol_threads import ClassicThread, GroupThread
 from groupstorm.storms.streams.thread import StreamThread
+from groupstorm.storms.world.world import Processes
 from groupstorm.trace.events import streams as events
 
 
@@ -113,27 +113,22 @@ class StreamsInstance:
 _PROCESS_DRAWS = 4
 
 
-class StreamsInstances:
+class StreamsInstances(Processes[StreamsInstance]):
     """Every process is an instance. A name stands for a host: its state stays when the instance is gone."""
 
     def __init__(self, application: StreamsApplication) -> None:
+        super().__init__(application.environment)
         self._application = application
-        self._environment = application.environment
-        self._instances: dict[str, StreamsInstance] = {}
+        application.instances = self.running
         self._hosts: dict[str, StateDirectory] = {}
         self._hosts_made = 0
-        self._incarnations: Counter[str] = Counter()
         self._process_ids = Stream(self._environment.seed, "process-ids")
         #: The version of SubscriptionInfo that instances know if they start now.
         self._version = application.settings.integer("metadata_version")
 
-    @property
-    def running(self) -> Mapping[str, Process]:
-        return self._instances
-
-    def new(self, index: int, name: str) -> Process:
+    def new(self, index: int, name: str) -> StreamsInstance:
         """An instance under ``name``, with the state that an earlier one left on its host."""
-        self._incarnations[name] += 1
+        incarnation = self._next_incarnation(name)
         if not self._application.settings.flag(OUTLASTS):
             self.lose_host(name)
         directory = self._hosts.get(name)
@@ -141,24 +136,19 @@ class StreamsInstances:
             directory = self._hosts[name] = self._new_host()
             settings = self._application.settings
             # a pod that takes the place of another one has a new name, and a new disk
-            is_first = self._incarnations[name] == 1 and name == settings.member_name(index, "instance")
+            is_first = incarnation == 1 and name == settings.member_name(index, "instance")
             if is_first and index < settings.integer("members"):
                 self._add_first_state(directory)
         instance = StreamsInstance(
-            self._application, index, name, self._incarnations[name], directory, self._version, self._remove
+            self._application, index, name, incarnation, directory, self._version, self._remove
         )
-        self._instances[name] = self._application.instances[name] = instance
+        self.running[name] = instance
         for thread in instance.threads:
             self._environment.members.add(thread.consumer)
         return instance
 
-    def _remove(self, instance: StreamsInstance) -> None:
-        """The instance is gone; its name may belong to a later one by now."""
-        if self._instances.get(instance.name) is instance:
-            del self._instances[instance.name], self._application.instances[instance.name]
-
     def in_rack(self, rack: str) -> list[StreamsInstance]:
-        return [instance for instance in self._instances.values() if instance.rack == rack]
+        return [instance for instance in self.running.values() if instance.rack == rack]
 
     # -- hosts -----------------------------------------------------------------------------------
 
@@ -191,13 +181,13 @@ class StreamsInstances:
 
     @property
     def _threads(self) -> Iterator[StreamThread]:
-        for instance in tuple(self._instances.values()):
+        for instance in tuple(self.running.values()):
             yield from instance.threads
 
     @property
     def settled(self) -> bool:
         """Whether every task runs, if there is an instance to run it."""
-        return not self._instances or self._application.all_tasks_run
+        return not self.running or self._application.all_tasks_run
 
     @property
     def follow_ups(self) -> bool:
@@ -212,8 +202,8 @@ class StreamsInstances:
     def finish(self) -> None:
         """The run is over: check the tasks, count what was read and written so far."""
         application = self._application
-        application.invariants.finish(any(instance.started for instance in self._instances.values()))
-        for instance in self._instances.values():
+        application.invariants.finish(any(instance.started for instance in self.running.values()))
+        for instance in self.running.values():
             held = [thread.tasks for thread in instance.threads if thread.alive]
             application.invariants.held_at_end(
                 (task for tasks in held for task in tasks.running),

@@ -18,9 +18,7 @@ from groupstorm.clients.error_tables import RejoinCause
 from groupstorm.clients.member_session import MemberState
 from groupstorm.clients.streams.assignor import FollowUp, StreamsPartitionAssignor
 from groupstorm.clients.streams.group_member import StreamsGroupMember, ThreadFacts
-from groupstorm.clients.streams.tasks import TaskManager
 from groupstorm.history.tasks import PROBING
-from groupstorm.storms.streams.application import StreamsApplication
 from groupstorm.storms.streams.thread import StreamThread
 from groupstorm.storms.world.consumer import VirtualConsumer
 from groupstorm.storms.world.consumer_group.process import ConsumerGroupProcess
@@ -31,11 +29,12 @@ from groupstorm.trace.events import streams as events
 class ClassicThread(StreamThread):
     """A member that takes JoinGroup and SyncGroup part in the assignment of tasks."""
 
-    __slots__ = ("_assignor", "_follow_ups", "_member")
-
     _member: VirtualConsumer
 
     def _new_consumer(self, incarnation: int, config: ConsumerConfig) -> VirtualConsumer:
+        self._next: FollowUp | None = None
+        self._watched: set[int] = set()
+        self._given_up = False
         application, instance = self._application, self._instance
         self._assignor = StreamsPartitionAssignor(
             instance.directory.process,
@@ -56,7 +55,6 @@ class ClassicThread(StreamThread):
             self._instance.settings,
             self,
         )
-        self._follow_ups = FollowUps(application, self._member, self.tasks)
         return self._member
 
     # -- as leader -------------------------------------------------------------------------------
@@ -82,34 +80,14 @@ class ClassicThread(StreamThread):
             return
         active, standby = topology.numbers(info.active), topology.numbers(info.standby)
         self.tasks.assigned(active, standby - active, self._application.clock.now_us)
-        self._follow_ups.schedule(info, follow_up)
+        self._schedule(info, follow_up)
         self._taken()
 
-    def progressed(self) -> None:
-        self._follow_ups.check_watched()
+    # -- the next rebalance that it will ask for: every assignment brings another schedule ---------
 
-    def give_up_follow_ups(self) -> None:
-        self._follow_ups.give_up()
-
-
-class FollowUps:
-    """The next rebalance that one thread will ask for, if any: every assignment brings another schedule."""
-
-    __slots__ = ("_application", "_consumer", "_given_up", "_next", "_tasks", "_watched")
-
-    def __init__(
-        self, application: StreamsApplication, consumer: VirtualConsumer, tasks: TaskManager
-    ) -> None:
-        self._application = application
-        self._consumer = consumer
-        self._tasks = tasks
-        self._next: FollowUp | None = None
-        self._watched: set[int] = set()
-        self._given_up = False
-
-    def schedule(self, info: AssignmentInfo, follow_up: FollowUp | None) -> None:
+    def _schedule(self, info: AssignmentInfo, follow_up: FollowUp | None) -> None:
         """Take over what a new assignment says. A thread asks once the time is past (StreamThread)."""
-        self.drop()
+        self._drop()
         if follow_up is None or (self._given_up and follow_up.cause in PROBING):
             return
         application, clock = self._application, self._application.clock
@@ -118,41 +96,41 @@ class FollowUps:
         wait_us = None
         if follow_up.at_ms is None:
             listed = application.topology.numbers(info.watch)
-            self._watched = listed or set(self._tasks.standbys)
+            self._watched = listed or set(self.tasks.standbys)
         else:
             due_us = max(clock.now_us, (follow_up.at_ms + 1) * 1000 if follow_up.at_ms else 0)
             wait_us = due_us - clock.now_us
             clock.at(due_us, self._ask, follow_up)
         application.emit(
-            events.FollowUpScheduled(application.group, self._consumer.name, wait_us, follow_up.cause)
+            events.FollowUpScheduled(application.group, self._member.name, wait_us, follow_up.cause)
         )
 
-    def drop(self) -> None:
+    def _drop(self) -> None:
         """The thread asks for nothing any more."""
         self._next = None
         self._watched = set()
         self._application.following_up.discard(self)
 
-    def give_up(self) -> None:
+    def give_up_follow_ups(self) -> None:
         """Probe no more, whatever assignments say: the run is to end."""
         self._given_up = True
-        self.drop()
+        self._drop()
 
-    def check_watched(self) -> None:
+    def progressed(self) -> None:
         """KIP-441's draft: ask for a rebalance if the standbys that the thread was told to watch have caught
         up."""
-        if self._next is None or not self._watched or self._consumer.membership.rejoin_needed:
+        if self._next is None or not self._watched or self._member.membership.rejoin_needed:
             return
-        gaps = self._tasks.gaps(self._application.clock.now_us)
+        gaps = self.tasks.gaps(self._application.clock.now_us)
         if wants_rebalance(gaps, self._watched & gaps.keys(), self._application.near_zero):
             self._ask(self._next)
 
     def _ask(self, follow_up: FollowUp) -> None:
         """enforceRebalance, at the next poll(). A rebalance that is under way brings another schedule."""
-        application, consumer = self._application, self._consumer
+        application, consumer = self._application, self._member
         if self._next is not follow_up or consumer.membership.state is not MemberState.STABLE:
             return
-        self.drop()
+        self._drop()
         application.emit(events.FollowUpDue(application.group, consumer.name, follow_up.cause))
         application.invariants.asked(consumer.name)
         consumer.membership.request_rejoin(RejoinCause.FOLLOW_UP)
@@ -161,8 +139,6 @@ class FollowUps:
 
 class GroupThread(StreamThread):
     """A member of a streams group."""
-
-    __slots__ = ("_config", "_group_member", "_ready")
 
     _group_member: StreamsGroupMember
 

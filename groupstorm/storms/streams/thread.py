@@ -52,16 +52,6 @@ class StreamThread(ABC):
     It is its consumer's `RebalanceHooks` (Kafka: StreamsRebalanceListener).
     """
 
-    __slots__ = (
-        "_application",
-        "_check_us",
-        "_instance",
-        "consumer",
-        "name",
-        "tasks",
-        "work",
-    )
-
     def __init__(
         self,
         application: StreamsApplication,

@@ -18,20 +18,6 @@ class ApplicationPolls:
     In exact mode every poll() is an event.
     """
 
-    __slots__ = (
-        "_clock",
-        "_config",
-        "_every",
-        "_is_due",
-        "_loop",
-        "_membership",
-        "_order",
-        "_pauses",
-        "_periodic_requests",
-        "_process",
-        "_watch",
-    )
-
     def __init__(self, clock: Clock, process: DisturbedProcess) -> None:
         self._clock = clock
         self._process = process

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from hashlib import blake2b
+from itertools import islice
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
@@ -14,8 +15,14 @@ from groupstorm.coordinator.classic.states import STABLE
 from groupstorm.coordinator.config import COMPATIBILITY, Compatibility, CoordinatorConfig
 from groupstorm.coordinator.consumer.group import ConsumerGroup, ConsumerGroupState
 from groupstorm.coordinator.effects import Effects
-from groupstorm.coordinator.errors import Error
-from groupstorm.coordinator.messages import OffsetCommit, Request, Response
+from groupstorm.coordinator.errors import NO_ERROR, Error
+from groupstorm.coordinator.messages import (
+    LeaveGroupResponse,
+    OffsetCommit,
+    OffsetCommitResponse,
+    Request,
+    Response,
+)
 from groupstorm.coordinator.records import AppendCause, Record
 from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.coordinator.simulated import SimulatedGroupCoordinator
@@ -25,10 +32,98 @@ from groupstorm.coordinator.topics import Topic
 from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, SHARE, STREAMS_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.clock import ORDER_BITS, Clock
-from groupstorm.storms.world.response_errors import api_and_error
-from groupstorm.storms.world.trace_buffer import FLUSH_AT, TraceBuffer
 from groupstorm.trace.events import coordinator as coordinator_events
+from groupstorm.trace.rows import TracedEvent, TraceEntry, TraceSink
 from groupstorm.trace.schema import Source
+from groupstorm.trace.writer import Tee
+
+#: From how many events on the sink gets them: few enough to be in the processor's caches still.
+FLUSH_AT: Final = 250
+
+
+class TraceBuffer:
+    """Stamps events with the virtual time. ``pending`` are the events that the sinks do not have yet; the
+    broker appends to it directly, which saves a call for each event. ``checks`` see, between the events, what
+    has no row."""
+
+    def __init__(self, clock: Clock, sink: TraceSink, checks: TraceSink) -> None:
+        self._clock = clock
+        self._sink = sink
+        self._checks = checks
+        #: Calls, each with the number of pending events that come before it.
+        self._between: list[tuple[int, Callable[[], None]]] = []
+        self.pending: list[TraceEntry] = []
+
+    def emit(self, source: Source, event: TracedEvent) -> None:
+        """Emit an event that happens now."""
+        self.pending.append((self._clock.now_us, source, event))
+
+    def between_events(self, call: Callable[[], None]) -> None:
+        """Call when the checks have all events so far and no later one."""
+        self._between.append((len(self.pending), call))
+
+    def flush(self) -> None:
+        """Hand all pending events on."""
+        pending, checks, at = self.pending, self._checks, 0
+        self._sink.add_all(pending)
+        rest = iter(pending)
+        for before, call in self._between:
+            if before > at:
+                checks.add_all(islice(rest, before - at))
+            call()
+            at = before
+        checks.add_all(rest)
+        pending.clear()
+        self._between.clear()
+
+    def close(self) -> None:
+        """Hand the last events on, and let go of the sink: what a run leaves behind has cycles, which would
+        keep the trace until Python looks for them."""
+        self.flush()
+        self._sink = self._checks = Tee()
+
+
+#: These have an error for each partition or each member.
+_OF_PARTS: Final = (OffsetCommitResponse, LeaveGroupResponse)
+
+
+def first_error(response: OffsetCommitResponse) -> Error:
+    """The first error of a commit's partitions."""
+    for _, _, error in response.partitions:
+        if error is not NO_ERROR:
+            return error
+    return NO_ERROR
+
+
+def _leave_error(response: LeaveGroupResponse) -> Error:
+    if response.error is not NO_ERROR:
+        return response.error
+    return next((member.error for member in response.members), NO_ERROR)
+
+
+def api_and_error(response: Response) -> tuple[str, str | None]:
+    """Kafka's names of the API that a response answers and of its error, if it has one."""
+    if not isinstance(response, _OF_PARTS):
+        error = response.error
+    elif isinstance(response, OffsetCommitResponse):
+        error = first_error(response)
+    else:
+        error = _leave_error(response)
+    return API_AND_ERROR[type(response), error]
+
+
+class _Names(dict[tuple[type, Error], tuple[str, str | None]]):
+    """Kafka's names, made when they are first wanted."""
+
+    def __missing__(self, response: tuple[type, Error]) -> tuple[str, str | None]:
+        kind, error = response
+        names = self[response] = (kind.__name__.removesuffix("Response"), error.name if error else None)
+        return names
+
+
+#: (type of the response, error) -> Kafka's names of the API and the error.
+API_AND_ERROR = _Names()
+
 
 GROUP = "storm"
 
@@ -106,24 +201,6 @@ class VirtualBroker:
     ``fails_over``: the coordinator keeps what it wrote, for its successor. ``requests`` counts the responses
     by API and error.
     """
-
-    __slots__ = (
-        "_append_latency_ms",
-        "_appends_fail_until_us",
-        "_appends_slow_until_us",
-        "_busy_until_us",
-        "_down_until_us",
-        "_has_written",
-        "_on_group_change",
-        "_on_write",
-        "_service_us",
-        "_slow_append_ms",
-        "_trace",
-        "clock",
-        "coordinator",
-        "on_commit",
-        "requests",
-    )
 
     def __init__(
         self,

@@ -94,8 +94,6 @@ class Clock:
     `run` makes only the calls that are due before ``limit_us``.
     """
 
-    __slots__ = ("_buckets", "_done", "_ordered", "limit_us", "moment", "now_us")
-
     def __init__(self) -> None:
         self.now_us = 0
         self.moment = 0
@@ -171,8 +169,6 @@ _MILLION: Final = 1_000_000
 
 class ClientClock:
     """``drift_ppm``: by how many parts per million the machine's clock is fast, or slow if it is negative."""
-
-    __slots__ = ("_speed", "drifts")
 
     def __init__(self, drift_ppm: int) -> None:
         self.drifts = drift_ppm != 0

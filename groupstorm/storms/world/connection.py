@@ -23,8 +23,6 @@ _HEARTBEATS: Final = (ConsumerGroupHeartbeatResponse, ShareGroupHeartbeatRespons
 class Network:
     """The parts that all connections of a run share: the broker, the latency of one way, timeouts."""
 
-    __slots__ = ("_timeouts", "broker", "clock", "down_until_us", "latency", "seed")
-
     def __init__(self, clock: Clock, broker: VirtualBroker, latency: Distribution, seed: int) -> None:
         self.clock = clock
         self.broker = broker
@@ -160,30 +158,6 @@ class VirtualConnection:
     ``index``, ``name`` and ``incarnation`` are the process's; ``complete_step`` gets the results of its
     steps.
     """
-
-    __slots__ = (
-        "_client_clock",
-        "_latencies",
-        "_sent",
-        "broken_until_us",
-        "broker",
-        "clock",
-        "complete_step",
-        "epoch",
-        "in_flight",
-        "index",
-        "latency",
-        "losses",
-        "network",
-        "no_requests_until_us",
-        "no_responses_until_us",
-        "parked",
-        "request_order",
-        "requests_until_us",
-        "response_order",
-        "responses_until_us",
-        "unread",
-    )
 
     def __init__(
         self,
@@ -341,8 +315,6 @@ class RequestTimeouts:
 
     One scheduled check of the first request stands for all: most are answered long before.
     """
-
-    __slots__ = ("_check_scheduled", "_clock", "_timeout_us", "_waiting")
 
     def __init__(self, clock: Clock, timeout_us: int) -> None:
         self._clock = clock

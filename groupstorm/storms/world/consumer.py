@@ -8,7 +8,6 @@ from typing import Any
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.leadership import lead
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.membership import Flow, Membership
 from groupstorm.clients.operations import (
@@ -28,18 +27,18 @@ from groupstorm.clients.operations import (
     RunCallback,
     Send,
     StopProcessing,
+    lead,
 )
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import NO_GENERATION, JoinGroup
 from groupstorm.storms.scenario.setting_names import STREAMS
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.world.clock import Clock
 from groupstorm.storms.world.disturbances import pause_fetching, resume_fetching
-from groupstorm.storms.world.draws import ASSIGN
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.periodic_requests.requests import PeriodicRequests
 from groupstorm.storms.world.process import VirtualProcess
 from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME, ListenerCalls, RebalanceHooks
+from groupstorm.storms.world.record_times import ASSIGN
 from groupstorm.trace.events import member as events
 
 
@@ -50,7 +49,15 @@ class VirtualConsumer(VirtualProcess[Membership]):
     it, if there is one.
     """
 
-    __slots__ = ("_assignors", "_callbacks", "_flow", "_followed", "_joined_us", "_polls_at_once")
+    __slots__ = (
+        "_assignors",
+        "_calls",
+        "_flow",
+        "_followed",
+        "_joined_us",
+        "_polls_at_once",
+        "_round_failed",
+    )
 
     def __init__(
         self,
@@ -64,7 +71,9 @@ class VirtualConsumer(VirtualProcess[Membership]):
     ) -> None:
         self._assignors = assignors
         super().__init__(environment, index, incarnation, config, settings)
-        self._callbacks = VirtualCallbacks(environment.clock, self, ListenerCalls(environment, self, hooks))
+        self._calls = ListenerCalls(environment, self, hooks)
+        #: The round whose callbacks are due has failed: the listener is not called.
+        self._round_failed = False
         self._flow: Flow | None = None
         #: The membership's state that its heartbeats follow; each generation begins in another state.
         self._followed = self.membership.state
@@ -224,11 +233,41 @@ class VirtualConsumer(VirtualProcess[Membership]):
         positions = self.work.positions(self.clock.now_us)
         if not positions:
             return NO_ERROR
-        self._commits.send(positions, self.membership.generation, self.expected_result())
+        self.commit(positions, self.membership.generation, self.expected_result())
         return TAKES_TIME
 
     def _run_callback(self, operation: RunCallback) -> Any:
-        return self._callbacks.run(operation)
+        """Call the listener: its result, or that it takes time.
+
+        The listener is called inside poll(): a member that goes on processing may be at work.
+        """
+        if self.work.loop.processed_partitions:
+            next_poll_us = self.polls.next_us()
+            if next_poll_us > self.clock.now_us:
+                self.clock.at(next_poll_us, self._in_poll, self.step, operation)
+                return TAKES_TIME
+        if self._round_failed:
+            if operation.kind is ASSIGNED:  # the last call of the round
+                self._round_failed = False
+                self.membership.owned = self._calls.held()
+            return None
+        return self._calls.call(operation)
+
+    def _in_poll(self, step: int, operation: RunCallback) -> None:
+        """The application polls while the membership waits for the listener."""
+        if step != self.step or not self.alive:
+            return
+        completes_round = operation.kind is ASSIGNED or operation.cause == "assignment"
+        if completes_round and self.membership.generation.id == NO_GENERATION:
+            # The heartbeat thread has left the group meanwhile: the round has failed. Nobody calls the
+            # listener for it, the member owns what it owned before (AbstractCoordinator.joinGroupIfNeeded).
+            self._round_failed = True
+        elif operation.kind is CallbackKind.REVOKED and (lost := self.membership.lost_cause):
+            # A response has reset the generation since the last poll() (ConsumerCoordinator.onJoinPrepare).
+            operation = RunCallback(CallbackKind.LOST, operation.partitions, lost)
+        result = self._run_callback(operation)
+        if result is not TAKES_TIME:
+            self.completed(step, result)
 
 
 _CARRIES_OUT: Mapping[type[Operation], Callable[[VirtualConsumer, Any], Any]] = {
@@ -245,52 +284,3 @@ _CARRIES_OUT: Mapping[type[Operation], Callable[[VirtualConsumer, Any], Any]] = 
     CommitPositions: VirtualConsumer._commit_positions,
     Assign: VirtualConsumer._assign,
 }
-
-
-class VirtualCallbacks:
-    """The callbacks of one process, each of which takes its time."""
-
-    __slots__ = ("_calls", "_clock", "_membership", "_process", "_round_failed")
-
-    def __init__(self, clock: Clock, process: VirtualConsumer, calls: ListenerCalls) -> None:
-        self._clock = clock
-        self._process = process
-        self._membership = process.membership
-        self._calls = calls
-        #: The round whose callbacks are due has failed: the listener is not called.
-        self._round_failed = False
-
-    def run(self, operation: RunCallback) -> Any:
-        """Carry the operation out: its result, or that it takes time.
-
-        The listener is called inside poll(): a member that goes on processing may be at work.
-        """
-        process = self._process
-        if process.work.loop.processed_partitions:
-            next_poll_us = process.polls.next_us()
-            if next_poll_us > self._clock.now_us:
-                self._clock.at(next_poll_us, self._in_poll, process.step, operation)
-                return TAKES_TIME
-        if self._round_failed:
-            if operation.kind is ASSIGNED:  # the last call of the round
-                self._round_failed = False
-                self._membership.owned = self._calls.held()
-            return None
-        return self._calls.call(operation)
-
-    def _in_poll(self, step: int, operation: RunCallback) -> None:
-        """The application polls while the membership waits for the listener."""
-        process = self._process
-        if step != process.step or not process.alive:
-            return
-        completes_round = operation.kind is ASSIGNED or operation.cause == "assignment"
-        if completes_round and self._membership.generation.id == NO_GENERATION:
-            # The heartbeat thread has left the group meanwhile: the round has failed. Nobody calls the
-            # listener for it, the member owns what it owned before (AbstractCoordinator.joinGroupIfNeeded).
-            self._round_failed = True
-        elif operation.kind is CallbackKind.REVOKED and (lost := self._membership.lost_cause):
-            # A response has reset the generation since the last poll() (ConsumerCoordinator.onJoinPrepare).
-            operation = RunCallback(CallbackKind.LOST, operation.partitions, lost)
-        result = self.run(operation)
-        if result is not TAKES_TIME:
-            process.completed(step, result)

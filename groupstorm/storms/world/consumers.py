@@ -6,8 +6,8 @@ killed together. Each is a member of the group.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.clients.config import ConsumerConfig
@@ -15,26 +15,18 @@ from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.storms.runs.scenario_host import Process, member_names
 from groupstorm.storms.scenario.topics import topic_names
 from groupstorm.storms.world.consumer import VirtualConsumer
-from groupstorm.storms.world.environment import Environment
+from groupstorm.storms.world.environment import Environment, MemberProcess
 from groupstorm.storms.world.member_settings import consumer_config, strategies
-from groupstorm.storms.world.members import MemberProcess
+from groupstorm.storms.world.world import Processes
 
 
-class PlainConsumers:
+class PlainConsumers(Processes[Any]):
     """Every process is a consumer. ``assignors``: those of all the scenario's clients together."""
 
-    #: Nothing runs that the group itself does not know of.
-    settled = True
-    follow_ups = False
-
     def __init__(self, environment: Environment, assignors: Sequence[Assignor]) -> None:
-        self._environment = environment
+        super().__init__(environment)
+        self.running = environment.members.by_name
         self._assignors = assignors
-        self._incarnations: Counter[str] = Counter()
-
-    @property
-    def running(self) -> Mapping[str, Process]:
-        return self._environment.members.by_name
 
     def new(self, index: int, name: str) -> Process:
         """A consumer under ``name``: it takes the name over from an earlier one."""
@@ -46,8 +38,7 @@ class PlainConsumers:
         settings = environment.settings.release(environment.release)
         topics = topic_names(environment.settings)
         config = consumer_config(settings, environment.group, topics, name, index, instance)
-        self._incarnations[name] += 1
-        incarnation, own = self._incarnations[name], settings.of_member(index)
+        incarnation, own = self._next_incarnation(name), settings.of_member(index)
         consumer: MemberProcess
         if config.group_protocol is GroupProtocol.CONSUMER:
             # Storms of the classic protocol start without the modules of the other one.
@@ -67,9 +58,6 @@ class PlainConsumers:
             return self._assignors
         by_entry = dict(zip(all_offered, self._assignors, strict=True))
         return [by_entry[entry] for entry in config.partition_assignment_strategy]
-
-    def give_up_follow_ups(self) -> bool:
-        return False
 
     def finish(self) -> None:
         """Nothing is left to count."""
@@ -118,12 +106,8 @@ class Pods(PlainConsumers):
 
     def __init__(self, environment: Environment, assignors: Sequence[Assignor], each: int) -> None:
         super().__init__(environment, assignors)
+        self.running = {}
         self._each = each
-        self._pods: dict[str, Pod] = {}
-
-    @property
-    def running(self) -> Mapping[str, Process]:
-        return self._pods
 
     def new(self, index: int, name: str) -> Process:
         """A pod under ``name``: it takes the name over from an earlier one.
@@ -134,10 +118,5 @@ class Pods(PlainConsumers):
             self.new_member(index * self._each + number, member, f"{name}-{number + 1}")
             for number, member in enumerate(member_names(name, self._each))
         ]
-        pod = self._pods[name] = Pod(index, name, consumers, self._remove)
+        pod = self.running[name] = Pod(index, name, consumers, self._remove)
         return pod
-
-    def _remove(self, pod: Pod) -> None:
-        """The pod is gone; its name may belong to a later one by now."""
-        if self._pods.get(pod.name) is pod:
-            del self._pods[pod.name]

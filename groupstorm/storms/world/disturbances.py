@@ -55,15 +55,6 @@ class DisturbedProcess(Sender, Protocol):
 class Pauses:
     """The times in which a process neither polls nor processes. A pause stops its heartbeats, too."""
 
-    __slots__ = (
-        "_busy_until_us",
-        "_clock",
-        "_next_batch_us",
-        "_process",
-        "paused_until_us",
-        "until_us",
-    )
-
     def __init__(self, clock: Clock, process: DisturbedProcess) -> None:
         #: When the process itself runs again.
         self.paused_until_us = 0
@@ -157,8 +148,6 @@ class Pauses:
 class GarbageCollections:
     """`gc_interval_ms` after the last pause, the process stands still for `gc_pause_ms`. Draws by counter."""
 
-    __slots__ = ("_clock", "_interval", "_number", "_pause", "_pauses", "_stopped", "_stream")
-
     def __init__(self, clock: Clock, pauses: Pauses, settings: Settings, stream: Stream) -> None:
         self._clock = clock
         self._pauses = pauses
@@ -213,8 +202,6 @@ def resume_fetching(process: DisturbedProcess, partitions: Iterable[TopicPartiti
 
 class ConnectionFaults:
     """Breaks the connection of one process, and mends it when the time is over."""
-
-    __slots__ = ("_process",)
 
     def __init__(self, process: DisturbedProcess) -> None:
         self._process = process

@@ -5,20 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 from groupstorm.assignors.leader import LeaderMemory
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.profiles import LATENESS
+from groupstorm.coordinator.classic.group import ClassicGroup
+from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.errors import NO_ERROR
-from groupstorm.coordinator.messages import OffsetCommit, OffsetCommitResponse, Response
+from groupstorm.coordinator.messages import JoinGroup, OffsetCommit, OffsetCommitResponse, Response, SyncGroup
+from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.storms.checks.invariants import InvariantChecks, longest_silence_us
 from groupstorm.storms.checks.settling import Rounds
 from groupstorm.storms.checks.written_members import Appends
 from groupstorm.storms.records.logs import RecordLogs
-from groupstorm.storms.records.positions import Records, names
+from groupstorm.storms.records.positions import Records, Work, caught_up, names
+from groupstorm.storms.records.rates import ProcessingRates
 from groupstorm.storms.runs.machine_cost import AssignorWork
+from groupstorm.storms.runs.scenario_host import ConsumerProcess
 from groupstorm.storms.scenario.consistency import is_shared
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.setting_names import (
@@ -34,18 +39,108 @@ from groupstorm.storms.scenario.slow_work import SlowRecordList
 from groupstorm.storms.scenario.steps import COORDINATOR_FAILOVER, Phases
 from groupstorm.storms.scenario.topics import rates_of, topic_partitions
 from groupstorm.storms.share.checks import ShareChecks
-from groupstorm.storms.world.broker import GROUP, VirtualBroker
+from groupstorm.storms.world.broker import GROUP, TraceBuffer, VirtualBroker, first_error
 from groupstorm.storms.world.clock import Clock
-from groupstorm.storms.world.connection import Network
-from groupstorm.storms.world.members import Members
-from groupstorm.storms.world.periodic_requests.resting import RestingMembers
+from groupstorm.storms.world.connection import Network, VirtualConnection
+from groupstorm.storms.world.disturbances import ConnectionFaults, Pauses
+from groupstorm.storms.world.periodic_requests.requests import PeriodicRequests
 from groupstorm.storms.world.periodic_requests.schedule import DrawnSums, ProcessTimer, timer_sums
+from groupstorm.storms.world.periodic_requests.series import GroupMember, RestingMembers
 from groupstorm.storms.world.record_times import SlowRecordTimes
-from groupstorm.storms.world.response_errors import first_error
 from groupstorm.storms.world.topics import Topics
-from groupstorm.storms.world.trace_buffer import TraceBuffer
 from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events.group_states import GroupState
 from groupstorm.trace.rows import TraceSink
+
+#: The states of consumer and streams groups have these names, too.
+_SETTLED_STATES: frozenset[str] = frozenset({GroupState.STABLE, GroupState.EMPTY})
+
+
+class MemberProcess(ConsumerProcess, Protocol):
+    """One incarnation of a process that is a member of the group."""
+
+    work: Work
+    config: ConsumerConfig
+    connection: VirtualConnection
+    faults: ConnectionFaults
+    periodic_requests: PeriodicRequests
+    rates: ProcessingRates
+
+    @property
+    def pauses(self) -> Pauses: ...
+
+    @property
+    def membership(self) -> GroupMember: ...
+
+    @property
+    def settled(self) -> bool:
+        """Whether it has joined and nothing is under way."""
+        ...
+
+    def metadata_may_have_changed(self) -> None: ...
+
+    def fetches_unknown_partitions(self) -> None:
+        """The process owns partitions that do not exist any more."""
+        ...
+
+
+class Members:
+    """``by_name`` are the processes that run; a later incarnation takes a name over from an earlier one."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self.by_name: dict[str, MemberProcess] = {}
+
+    def add(self, process: MemberProcess) -> None:
+        self.by_name[process.name] = process
+
+    def remove(self, process: MemberProcess) -> None:
+        """The process is gone; its name may belong to a later one by now."""
+        if self.by_name.get(process.name) is process:
+            del self.by_name[process.name]
+
+    def committed(self, partitions: tuple[TopicPartition, ...]) -> tuple[int, ...]:
+        """The group's committed offsets, background commits included; -1 if there is none."""
+        holders, committed = self._records.holders, self._records.committed
+        for partition in partitions:
+            if partition in holders:
+                for work in holders[partition]:
+                    holder = self.by_name.get(work.owner)
+                    if holder is not None:
+                        holder.periodic_requests.settle_commits()
+        return tuple([committed.get(one, -1) for one in partitions])
+
+    def caught_up(self, partitions: tuple[TopicPartition, ...], now_us: int) -> bool:
+        """Whether all records of these partitions have been processed."""
+        return caught_up(
+            self._records, [process.work for process in self.by_name.values()], partitions, now_us
+        )
+
+    def settled_in(self, group: ClassicGroup | ConsumerGroup | StreamsGroup | None) -> bool:
+        """Whether the group is Stable or Empty, made of exactly the living, with nothing under way."""
+        living = [process for process in self.by_name.values() if process.started]
+        if group is None:
+            return not living
+        if group.state not in _SETTLED_STATES or set(group.members.keys()) != {
+            process.membership.generation.member_id for process in living
+        }:
+            return False
+        return all(process.settled for process in living)
+
+    def has(self, name: str, member_id: str) -> bool:
+        """Whether the process of this name is the member of this id."""
+        process = self.by_name.get(name)
+        return process is not None and process.membership.generation.member_id == member_id
+
+    @property
+    def unanswered(self) -> Sequence[str]:
+        """Names of the processes whose JoinGroup or SyncGroup is parked; other requests wait for a write."""
+        parked = {process.name: process.connection.parked for process in self.by_name.values()}
+        return [
+            name
+            for name, request in parked.items()
+            if request is not None and isinstance(request.request, JoinGroup | SyncGroup)
+        ]
 
 
 def broker_assigns(settings: Settings) -> bool:
@@ -80,33 +175,6 @@ class Environment:
     ``exact``: heartbeats and background commits one by one (the oracle). ``work`` adds up what the assignors
     cost.
     """
-
-    __slots__ = (
-        "_timers",
-        "assignor_work",
-        "broker",
-        "broker_assigns",
-        "checks",
-        "clock",
-        "exact",
-        "group",
-        "invariants",
-        "leader_memory",
-        "members",
-        "network",
-        "phases",
-        "records",
-        "release",
-        "resting",
-        "rounds",
-        "scenario",
-        "seed",
-        "sends_heartbeats",
-        "settings",
-        "slow_records",
-        "topics",
-        "trace",
-    )
 
     def __init__(
         self,

@@ -51,8 +51,6 @@ NOT_SURE: Final = Sure(0)
 class Looks:
     """The looks of one process. Times in microseconds; positions are offsets of the next record."""
 
-    __slots__ = ("_interval", "_settings", "_times", "longest_interval_us")
-
     def __init__(self, settings: PollSettings, times: RecordTimes) -> None:
         self._interval = settings.interval
         self._settings = settings
@@ -256,8 +254,6 @@ class CycleSearch:
 
     Remembers the looks since the last change. ``fetch_records``: the most that one fetch gives.
     """
-
-    __slots__ = ("_batches", "_enough", "_lags", "_seen")
 
     def __init__(self, fetch_records: int) -> None:
         #: A partition that lags behind by so much, in records times RECORD, gives a whole fetch.

@@ -32,31 +32,6 @@ class PollLoop:
     ``steps``: compute every look, none by arithmetic (the oracle).
     """
 
-    __slots__ = (
-        "_always_sure",
-        "_awake_us",
-        "_batches",
-        "_curves",
-        "_cycles",
-        "_grown_us",
-        "_held",
-        "_last_change_us",
-        "_left",
-        "_logs",
-        "_looks",
-        "_next_us",
-        "_number",
-        "_order",
-        "_owned_since",
-        "_positions",
-        "_settings",
-        "_steps",
-        "_times",
-        "_turn",
-        "capacity",
-        "longest_interval_us",
-    )
-
     def __init__(
         self, logs: RecordLogs, settings: PollSettings, times: RecordTimes, steps: bool = False
     ) -> None:

@@ -26,17 +26,17 @@ from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.setting_names import OFFSET_RESET
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.application_polls import ApplicationPolls
+from groupstorm.storms.world.broker import first_error
 from groupstorm.storms.world.clock import ClientClock
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.disturbances import ConnectionFaults, GarbageCollections, Pauses
-from groupstorm.storms.world.draws import ApplicationDraws
 from groupstorm.storms.world.environment import Environment
-from groupstorm.storms.world.group_member import GroupMember
 from groupstorm.storms.world.member_settings import poll_loop
 from groupstorm.storms.world.periodic_requests.requests import PeriodicRequests
 from groupstorm.storms.world.periodic_requests.schedule import SHARES
+from groupstorm.storms.world.periodic_requests.series import GroupMember
 from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME
-from groupstorm.storms.world.response_errors import first_error
+from groupstorm.storms.world.record_times import ApplicationDraws
 from groupstorm.storms.world.topics import ClientMetadata
 from groupstorm.trace.events import member as events
 from groupstorm.trace.schema import Source
@@ -44,6 +44,7 @@ from groupstorm.trace.schema import Source
 #: Looked up on the class, a member costs as much as a call before Python 3.12.
 _MEMBER: Final = Source.MEMBER
 
+_DISCONNECTED: Final = Disconnected()
 _THOUSAND_SECONDS_US: Final = 1_000_000_000
 
 Member = TypeVar("Member", bound=GroupMember)
@@ -57,7 +58,6 @@ class VirtualProcess(ABC, Generic[Member]):
 
     __slots__ = (
         "_collections",
-        "_commits",
         "_environment",
         "_incarnation",
         "_metadata",
@@ -140,7 +140,6 @@ class VirtualProcess(ABC, Generic[Member]):
         self.pauses = Pauses(self.clock, self)
         stream = Stream(environment.seed, "gc", self.name, incarnation)
         self.polls = ApplicationPolls(self.clock, self)
-        self._commits = PositionCommits(environment, self)
         self._collections = GarbageCollections(self.clock, self.pauses, settings, stream)
 
     # -- what each protocol has of its own -------------------------------------------------------
@@ -262,6 +261,41 @@ class VirtualProcess(ABC, Generic[Member]):
             return SHARES, record_us * self.settings.of_member(self.index).integer("max.poll.records")
         return share, max(record_us, loop.longest_interval_us * share // SHARES)
 
+    # -- commits ---------------------------------------------------------------------------------
+
+    def commit(
+        self,
+        positions: Mapping[TopicPartition, int],
+        sent: Generation,
+        then: Callable[[Error | Disconnected], None],
+    ) -> None:
+        """Commit as a member of the generation ``sent``; ``then`` gets the error of the response, or
+        `Disconnected`."""
+        self.periodic_requests.settle_commits()  # this commit replaces those before
+        self.connection.send(
+            commit_request(self.config, positions, sent),
+            self.config.request_timeout_ms,
+            partial(self._commit_answered, positions, sent, then),
+        )
+
+    def _commit_answered(
+        self,
+        positions: Mapping[TopicPartition, int],
+        sent: Generation,
+        then: Callable[[Error | Disconnected], None],
+        response: Response | Disconnected,
+    ) -> None:
+        if not isinstance(response, OffsetCommitResponse):
+            then(_DISCONNECTED)
+            return
+        error = first_error(response)
+        deleted = self._environment.topics.deleted
+        if error is NO_ERROR and any(partition.topic in deleted for partition in positions):
+            # the broker knows of deleted topics before the coordinator sees the request (KafkaApis)
+            error = Error.UNKNOWN_TOPIC_OR_PARTITION
+        self.membership.commit_answered(error, sent)
+        then(error)
+
     # -- what happens to the process -------------------------------------------------------------
 
     @property
@@ -328,51 +362,3 @@ class VirtualProcess(ABC, Generic[Member]):
 
     def emit(self, event: events.Event) -> None:
         self._trace.emit(_MEMBER, event)
-
-
-_DISCONNECTED: Final = Disconnected()
-
-
-class PositionCommits:
-    """Commits what the application of one process has processed."""
-
-    __slots__ = ("_environment", "_process")
-
-    def __init__(self, environment: Environment, process: VirtualProcess[Any]) -> None:
-        self._environment = environment
-        self._process = process
-
-    def send(
-        self,
-        positions: Mapping[TopicPartition, int],
-        sent: Generation,
-        then: Callable[[Error | Disconnected], None],
-    ) -> None:
-        """Commit as a member of the generation ``sent``; ``then`` gets the error of the response, or
-        `Disconnected`."""
-        process = self._process
-        process.periodic_requests.settle_commits()  # this commit replaces those before
-        process.connection.send(
-            commit_request(process.config, positions, sent),
-            process.config.request_timeout_ms,
-            partial(self._answered, positions, sent, then),
-        )
-
-    def _answered(
-        self,
-        positions: Mapping[TopicPartition, int],
-        sent: Generation,
-        then: Callable[[Error | Disconnected], None],
-        response: Response | Disconnected,
-    ) -> None:
-        process = self._process
-        if not isinstance(response, OffsetCommitResponse):
-            then(_DISCONNECTED)
-            return
-        error = first_error(response)
-        deleted = self._environment.topics.deleted
-        if error is NO_ERROR and any(partition.topic in deleted for partition in positions):
-            # the broker knows of deleted topics before the coordinator sees the request (KafkaApis)
-            error = Error.UNKNOWN_TOPIC_OR_PARTITION
-        process.membership.commit_answered(error, sent)
-        then(error)

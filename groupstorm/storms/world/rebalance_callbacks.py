@@ -15,15 +15,15 @@ from groupstorm.clients.operations import (
     RunCallback,
 )
 from groupstorm.clients.requests import offset_fetch
-from groupstorm.coordinator.messages import OffsetCommitResponse, Response
-from groupstorm.storms.records.positions import commit_request, names
+from groupstorm.coordinator.errors import Error
+from groupstorm.coordinator.messages import Response
+from groupstorm.storms.records.positions import names
 from groupstorm.storms.scenario.setting_names import NONE
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.application_polls import ApplicationPolls
 from groupstorm.storms.world.disturbances import DisturbedProcess
-from groupstorm.storms.world.draws import CALLBACK, ApplicationDraws
 from groupstorm.storms.world.environment import Environment
-from groupstorm.storms.world.response_errors import first_error
+from groupstorm.storms.world.record_times import CALLBACK, ApplicationDraws
 from groupstorm.trace.events import member as events
 from groupstorm.trace.schema import Source
 
@@ -40,8 +40,6 @@ class LocalState:
     A process has the state of the partitions of its last assignment, even while it gives them up for a
     moment, as eager members do. State of a partition that another process owned in between is rebuilt.
     """
-
-    __slots__ = ("_partitions",)
 
     def __init__(self) -> None:
         self._partitions: tuple[TopicPartition, ...] = ()
@@ -66,6 +64,13 @@ class CallbackProcess(DisturbedProcess, Protocol):
     def expected_result(self) -> Callable[[Any], None]:
         """Takes the result of the operation that is under way, some time later."""
         ...
+
+    def commit(
+        self,
+        positions: Mapping[TopicPartition, int],
+        sent: Generation,
+        then: Callable[[Error | Disconnected], None],
+    ) -> None: ...
 
 
 class RebalanceHooks(Protocol):
@@ -102,25 +107,6 @@ class _Assignment(NamedTuple):
 
 class ListenerCalls:
     """The listener of one process: each call takes its time."""
-
-    __slots__ = (
-        "_assign_time",
-        "_assignments",
-        "_clock",
-        "_config",
-        "_connection",
-        "_draws",
-        "_environment",
-        "_hooks",
-        "_local_state",
-        "_membership",
-        "_periodic_requests",
-        "_process",
-        "_restore_time",
-        "_revoke_time",
-        "_to_begin",
-        "_work",
-    )
 
     def __init__(
         self, environment: Environment, process: CallbackProcess, hooks: RebalanceHooks | None
@@ -194,14 +180,7 @@ class ListenerCalls:
     def _commit(self, positions: Mapping[TopicPartition, int], duration_us: int) -> Any:
         """Whatever the response is, the callback returns; what was not committed is processed again."""
         sent, returned = self._membership.generation, self._process.expected_result()
-
-        def receive(response: Response | Disconnected) -> None:
-            if isinstance(response, OffsetCommitResponse):
-                self._membership.commit_answered(first_error(response), sent)
-            self._clock.after(duration_us, returned, None)
-
-        request = commit_request(self._config, positions, sent)
-        self._connection.send(request, self._config.request_timeout_ms, receive)
+        self._process.commit(positions, sent, lambda _: self._clock.after(duration_us, returned, None))
         return TAKES_TIME
 
     # -- partitions come -------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-"""The times that an application works on records: `process_ms`, `concurrency`, factors, slow records.
+"""The times that an application takes: for records (`process_ms`, `concurrency`, factors, slow records), and
+with an assignor or a callback (`ApplicationDraws`).
 
 Many records of one batch are not drawn one by one: their sum is drawn from a normal distribution with the
 mean and the variance of `process_ms`. Integers only, so that a seed gives the same times on any machine.
@@ -6,8 +7,10 @@ mean and the variance of `process_ms`. Integers only, so that a seed gives the s
 
 from __future__ import annotations
 
+from base64 import urlsafe_b64encode
 from bisect import bisect_left
 from collections.abc import Iterable
+from hashlib import blake2b
 from math import isqrt
 from typing import Final
 
@@ -15,6 +18,7 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.scenario.randomness import Distribution, Stream
 from groupstorm.storms.scenario.slow_work import SlowRecord, SlowRecordList
+from groupstorm.storms.world.clock import Clock
 
 #: Factors are in thousandths: this one leaves times as they are.
 UNCHANGED: Final = 1_000
@@ -39,8 +43,6 @@ class SlowRecordTimes:
 
     ``fatal``: the records that kill a process, and after how long.
     """
-
-    __slots__ = ("_entries", "_every", "_logs", "_named", "_of_number", "_of_partition", "fatal")
 
     def __init__(self, entries: SlowRecordList, logs: RecordLogs) -> None:
         self._entries: dict[TopicPartition, list[SlowRecord]] = {}
@@ -114,19 +116,6 @@ class RecordTimes:
     divided by that. ``commit_ns``: what commits by hand add to each record, whoever works on it.
     """
 
-    __slots__ = (
-        "_commit_ns",
-        "_factor",
-        "_mean_ns",
-        "_process",
-        "_share",
-        "_slowest",
-        "_stream",
-        "_variance",
-        "are_even",
-        "slow",
-    )
-
     def __init__(
         self,
         process: Distribution,
@@ -194,3 +183,37 @@ class RecordTimes:
 
     def _committing_us(self, count: int) -> int:
         return count * self._commit_ns // 1000
+
+
+# What a process draws at one instant: each purpose has a number of its own.
+ASSIGN: Final = 0
+CALLBACK: Final = 1
+_PURPOSES: Final = 2
+
+
+class ApplicationDraws:
+    """The draws of one process: they depend on its name, its incarnation, the time and the purpose alone."""
+
+    def __init__(self, clock: Clock, seed: int, name: str, incarnation: int) -> None:
+        self._clock = clock
+        self._stream = Stream(seed, "application", name, incarnation)
+
+    def draw(self, purpose: int) -> int:
+        return self._stream.at(_PURPOSES * self._clock.now_us + purpose)
+
+    def duration_us(self, distribution: Distribution, purpose: int) -> int:
+        """A duration that begins now."""
+        if distribution.is_constant:
+            return distribution.largest_us
+        return distribution.at(self.draw(purpose))
+
+
+def drawn_member_id(seed: int, name: str, incarnation: int) -> str:
+    """A UUID as Kafka prints it (Uuid.randomUuid): the same in every run of that seed."""
+    attempt = 0
+    while True:
+        content = f"{seed}/consumer-group-member/{name}/{incarnation}/{attempt}".encode()
+        drawn = urlsafe_b64encode(blake2b(content, digest_size=16).digest()).decode().rstrip("=")
+        if not drawn.startswith("-"):
+            return drawn
+        attempt += 1

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Mapping
+from uuid import UUID
 
 from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.storms.world.broker import topic_id
 from groupstorm.storms.world.clock import Clock
 
 
@@ -15,8 +17,6 @@ class Topics:
     ``followed`` says whether members subscribe to a topic of that name: only partitions of such topics need
     an owner.
     """
-
-    __slots__ = ("_changes", "_followed", "_partitions", "deleted")
 
     def __init__(self, topics: Mapping[str, int], followed: Callable[[str], bool] = lambda _: True) -> None:
         self._changes: list[tuple[int, Mapping[str, int]]] = [(-1, topics)]
@@ -79,16 +79,6 @@ class ClientMetadata:
     """Refreshed every `metadata.max.age.ms`; ``on_refresh`` is called only if topics may have changed since
     the last refresh."""
 
-    __slots__ = (
-        "_clock",
-        "_fetched_us",
-        "_on_refresh",
-        "_refresh_us",
-        "_scheduled_us",
-        "_started_us",
-        "_topics",
-    )
-
     def __init__(self, clock: Clock, topics: Topics, max_age_us: int, on_refresh: Callable[[], None]) -> None:
         self._clock = clock
         self._topics = topics
@@ -109,6 +99,9 @@ class ClientMetadata:
         age_us = self._clock.now_us - self._started_us
         last_us = self._started_us + age_us // self._refresh_us * self._refresh_us
         return self._topics.at(max(last_us, self._fetched_us))
+
+    def names_by_id(self) -> Mapping[UUID, str]:
+        return {topic_id(name): name for name in self.topics()}
 
     def refresh(self) -> None:
         """The client fetches metadata now; the next refresh is `metadata.max.age.ms` later."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Generic, TypeVar
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.errors import Error
@@ -15,51 +17,60 @@ from groupstorm.storms.deployments.autoscaler import partition_lag
 from groupstorm.storms.records.rates import RecordRateRows
 from groupstorm.storms.runs.scenario_host import ConsumerProcess, Process
 from groupstorm.storms.share.checks import ShareChecks
-from groupstorm.storms.world.broker import GROUP, VirtualBroker
-from groupstorm.storms.world.environment import Environment
-from groupstorm.storms.world.members import MemberProcess
+from groupstorm.storms.world.broker import GROUP, VirtualBroker, api_and_error
+from groupstorm.storms.world.environment import Environment, MemberProcess
 from groupstorm.storms.world.record_times import SlowRecordTimes
-from groupstorm.storms.world.response_errors import api_and_error
 from groupstorm.trace.events.scenario import PartitionsCreated, PartitionsDeleted
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
 
+P = TypeVar("P", bound=Process)
 
-class Processes(Protocol):
-    """The processes that a scenario runs: plain consumers, or instances of a Kafka Streams application."""
 
-    @property
-    def running(self) -> Mapping[str, Process]:
-        """The processes by name."""
-        ...
+class Processes(ABC, Generic[P]):
+    """The processes that a scenario runs, by name: consumers, or instances of a Kafka Streams application."""
 
-    def new(self, index: int, name: str) -> Process:
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._incarnations: Counter[str] = Counter()
+        self.running: dict[str, P] = {}
+
+    @abstractmethod
+    def new(self, index: int, name: str) -> P:
         """A process under ``name``: it takes the name over from an earlier one."""
-        ...
+
+    def _next_incarnation(self, name: str) -> int:
+        self._incarnations[name] += 1
+        return self._incarnations[name]
+
+    def _remove(self, process: P) -> None:
+        """The process is gone; its name may belong to a later one by now."""
+        if self.running.get(process.name) is process:
+            del self.running[process.name]
 
     @property
     def settled(self) -> bool:
         """Whether the processes are at rest, as far as the group cannot know."""
-        ...
+        return True
 
     @property
     def follow_ups(self) -> bool:
         """Whether members that are at rest will ask for another rebalance by themselves."""
-        ...
+        return False
 
     def give_up_follow_ups(self) -> bool:
         """Members ask for no more rebalances by themselves. Returns whether they did until now."""
-        ...
+        return False
 
+    @abstractmethod
     def finish(self) -> None:
         """The run is over: check and count what the group does not know of."""
-        ...
 
 
 class World:
     """A `ScenarioHost` in virtual time: the parts of the run, and its processes."""
 
-    def __init__(self, environment: Environment, processes: Processes) -> None:
+    def __init__(self, environment: Environment, processes: Processes[Any]) -> None:
         self._environment = environment
         self._processes = processes
         self.scenario = environment.scenario
@@ -97,7 +108,8 @@ class World:
         self._environment.release = number
 
     def new_process(self, index: int, name: str) -> Process:
-        return self._processes.new(index, name)
+        process: Process = self._processes.new(index, name)
+        return process
 
     @property
     def consumers(self) -> Mapping[str, ConsumerProcess]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from groupstorm.clients.share.requests import ShareFetchOptions
+from groupstorm.clients.share.sessions import ShareFetchOptions
 from groupstorm.clients.share.settings import ShareSettings, read_share_settings
 from groupstorm.problems import InputError
 

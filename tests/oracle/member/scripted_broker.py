@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from groupstorm.assignors.userdata import encode_assignment
 from groupstorm.broker.broker import Broker
@@ -19,6 +19,7 @@ from groupstorm.broker.log.topics import Topics
 from groupstorm.broker.requests import BrokerEffects, ConnectionOutput, Peer
 from groupstorm.broker.shell import Server
 from groupstorm.broker.state import BrokerState
+from groupstorm.coordinator.coordinator import GroupCoordinator
 from groupstorm.coordinator.effects import Effects
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import (
@@ -207,7 +208,7 @@ class ScriptedBroker(Broker):
         state = BrokerState(BrokerConfig(auto_create_topics_enable=False), "scripted", Topics())
         for name, partitions in topics.items():
             state.topics.create(name, partitions)
-        super().__init__(state, SingleMemberCoordinator(self._take_reaction))
+        super().__init__(state, cast("GroupCoordinator", SingleMemberCoordinator(self._take_reaction)))
         self.requests: list[dict[str, Json]] = []
         self.on_request: Callable[[], None] = lambda: None
         self._script = script

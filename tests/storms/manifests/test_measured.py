@@ -9,7 +9,7 @@ import pytest
 
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.plan import Plan, plan_rollout
-from groupstorm.storms.scenario.knowledge import Measured, inferred
+from groupstorm.storms.scenario.setting_names import Measured, inferred
 from tests.storms.manifests.manifest_files import consumer_of, env, workload
 
 STARTS = {"quantiles": {0: 8_100, 50: 12_000, 95: 31_400, 100: 31_400}}

@@ -10,12 +10,13 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.objects import Workload
-from groupstorm.storms.scenario.knowledge import Known, Measured
 from groupstorm.storms.scenario.setting_names import (
     CLASSIC,
     GROUP_PROTOCOL,
     STREAMS_PROTOCOL,
     UNSUPPORTED,
+    Known,
+    Measured,
 )
 
 #: More entries of a value than a sentence takes.

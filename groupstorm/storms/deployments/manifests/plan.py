@@ -44,7 +44,6 @@ from groupstorm.storms.deployments.manifests.streams_applications import (
 )
 from groupstorm.storms.runs.contradictions import contradictions
 from groupstorm.storms.scenario.consistency import KEDA_SEES_NO_LAG, check_consistency, is_shared
-from groupstorm.storms.scenario.knowledge import NO_TRACE, Measured
 from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution
 from groupstorm.storms.scenario.setting_names import (
     ASSIGNED,
@@ -56,6 +55,7 @@ from groupstorm.storms.scenario.setting_names import (
     KEDA,
     LEAVE,
     NO_AUTOSCALER,
+    NO_TRACE,
     POLLS,
     RECORD,
     RUNS,
@@ -63,6 +63,7 @@ from groupstorm.storms.scenario.setting_names import (
     STATEFUL_SET,
     STREAMS,
     UNSUPPORTED,
+    Measured,
 )
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
 from groupstorm.storms.scenario.topics import topic_partitions

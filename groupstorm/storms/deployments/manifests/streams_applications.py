@@ -14,13 +14,13 @@ from groupstorm.storms.deployments.manifests.property_names import (
     relaxed,
 )
 from groupstorm.storms.scenario.consistency import OF_PLAIN_CONSUMERS
-from groupstorm.storms.scenario.knowledge import Known
 from groupstorm.storms.scenario.setting_names import (
     GROUP_PROTOCOL,
     OFFSET_RESET,
     OUTLASTS,
     STATEFUL_SET,
     STREAMS,
+    Known,
 )
 from groupstorm.storms.scenario.settings import BY_NAME
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from groupstorm.broker.apis.fields import read
+from groupstorm.broker.apis.api import read
 from groupstorm.broker.apis.members import (
     read_group_heartbeat,
     read_heartbeat,

@@ -10,7 +10,6 @@ import re
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
-from uuid import UUID
 
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember
@@ -22,28 +21,21 @@ from groupstorm.clients.operations import (
     CallbackKind,
     CommitWithEpoch,
     Disconnected,
-    FindCoordinator,
     GroupOperation,
-    HeartbeatResponse,
     Left,
-    RefreshTopics,
     ReportError,
     RunCallback,
-    SendHeartbeat,
     StopProcessing,
 )
 from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.messages import Response
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.world.broker import topic_id
-from groupstorm.storms.world.consumer_group.network_thread import NetworkThread
+from groupstorm.storms.world.consumer_group.network_thread import ConsumerGroupView, NetworkThread
 from groupstorm.storms.world.consumer_group.quiet_heartbeats import ConsumerGroupRequests
-from groupstorm.storms.world.consumer_group.view import ConsumerGroupView
 from groupstorm.storms.world.disturbances import pause_fetching
-from groupstorm.storms.world.draws import drawn_member_id
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.process import VirtualProcess
 from groupstorm.storms.world.rebalance_callbacks import TAKES_TIME, ListenerCalls, RebalanceHooks
+from groupstorm.storms.world.record_times import drawn_member_id
 from groupstorm.trace.events import member as events
 
 #: The time for which close() waits (ConsumerUtils.DEFAULT_CLOSE_TIMEOUT_MS).
@@ -60,13 +52,11 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         "_calls",
         "_due",
         "_in_callback",
-        "_network_thread",
         "_new_group_member",
-        "_seeks_coordinator",
-        "_state",
         "_told_poll_us",
         "closing",
         "group_member",
+        "network_thread",
         "topics_to_tell",
     )
 
@@ -88,8 +78,6 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         self._in_callback = False
         #: The application has called close().
         self.closing = False
-        self._seeks_coordinator = False
-        self._state = self.group_member.state
         #: The last poll() that the member knows.
         self._told_poll_us = -1
         #: The next heartbeat tells another subscription.
@@ -105,24 +93,28 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         return ConsumerGroupView(self.group_member, self._coordinator_lost, self._poll_is_late)
 
     def _new_consumer(self, member_id: str, now_ms: int) -> HeartbeatingMember[Any]:
-        return ConsumerGroupMember(self.config, member_id, self._topic_names, self._has_positions, now_ms)
+        return ConsumerGroupMember(
+            self.config, member_id, self._metadata.names_by_id, self._has_positions, now_ms
+        )
 
     def _new_requests(self) -> ConsumerGroupRequests:
         requests = ConsumerGroupRequests(self._environment, self)
-        self._network_thread = NetworkThread(self, requests.rest_from)
+        self.network_thread = NetworkThread(
+            self, requests.rest_from, requests.wake_heartbeats, self._state_changed
+        )
         return requests
 
     @property
     def _now_ms(self) -> int:
         return self.client_clock.ms(self.clock.now_us)
 
+    def _coordinator_lost(self) -> None:
+        self.network_thread.lose_coordinator()
+
     def _poll_is_late(self) -> None:
         """The member leaves: commits of its epoch are refused."""
         self.periodic_requests.wake_heartbeats()
         self.periodic_requests.settle_commits()
-
-    def _topic_names(self) -> Mapping[UUID, str]:
-        return {topic_id(name): name for name in self._metadata.topics()}
 
     def _has_positions(self) -> bool:
         return bool(self.work.partitions)
@@ -133,7 +125,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         self.waits_for_poll = True
         self.work.loop.begin(self.clock.now_us)
         self._subscribe()
-        self._find_coordinator()
+        self.network_thread.find_coordinator()
         if self._environment.exact:
             self.polls.simulate_each()
         self._poll()
@@ -151,8 +143,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         """close(): commit, give the partitions up, leave."""
         if not self.alive or not self.started or self.closing:
             return
-        self.periodic_requests.wake_heartbeats()
-        self.note_polls()
+        self.network_thread.wake()
         self.closing = True
         self.pauses.end()
         self.rates.stop()
@@ -165,7 +156,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         positions = self.work.positions(self.clock.now_us) if self.config.enable_auto_commit else {}
         generation = self.membership.generation
         if positions and generation.id > 0:
-            self._commits.send(positions, generation, self._committed_on_close)
+            self.commit(positions, generation, self._committed_on_close)
         else:
             self._revoke_on_close()
 
@@ -176,16 +167,11 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
     def _revoke_on_close(self) -> None:
         callback = self.group_member.closing_callback()
         if callback is None or self._calls.call(callback) is not TAKES_TIME:
-            self._leave_on_close()
-
-    def _leave_on_close(self) -> None:
-        self.group_member.close()
-        self._network_thread.turn()
+            self.network_thread.leave()
 
     def _close_timed_out(self) -> None:
         if self.alive:
-            self.group_member.end()
-            self.carry_out()
+            self.network_thread.end()
             self._left()
 
     def _left(self) -> None:
@@ -227,7 +213,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
     def _poll(self) -> None:
         self._told_poll_us = self.clock.now_us
         self.group_member.poll(self._now_ms)
-        self._network_thread.turn()
+        self.network_thread.turn()
         self._run_callbacks()
 
     def nudge(self) -> None:
@@ -242,7 +228,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
             callback = self._due.popleft()
             self.membership.callbacks_due -= 1
             if not self.group_member.callback_begins():
-                self._network_thread.turn()
+                self.network_thread.turn()
                 continue
             if callback.kind is CallbackKind.LOST:
                 # an onPartitionsAssigned that was due has run since: its partitions are lost, too
@@ -258,11 +244,11 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
     def _callback_ended(self) -> None:
         self._in_callback, self.waits_for_poll = False, True
         self.group_member.callback_ended()
-        self._network_thread.turn()
+        self.network_thread.turn()
 
     def _go_on(self, result: Any) -> None:
         if self.closing:
-            self._leave_on_close()
+            self.network_thread.leave()
             return
         if self._in_callback:
             self._callback_ended()
@@ -274,18 +260,11 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
 
     # -- the network thread ----------------------------------------------------------------------
 
-    def carry_out(self) -> bool:
-        """Returns whether there was anything to do."""
-        operations = self.group_member.operations()
-        for operation in operations:
-            _CARRIES_OUT[type(operation)](self, operation)
-        if self.group_member.state is not self._state:
-            self._tell_state()
-        return bool(operations)
+    def carry_out(self, operation: GroupOperation) -> None:
+        _CARRIES_OUT[type(operation)](self, operation)
 
-    def _tell_state(self) -> None:
-        state, before = self.group_member.state, self._state
-        self._state = state
+    def _state_changed(self, before: MemberState) -> None:
+        state = self.group_member.state
         if state is MemberState.ACKNOWLEDGING:
             self.periodic_requests.start_commits()
         if before is MemberState.STALE and state is MemberState.JOINING:
@@ -293,79 +272,24 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
             cause = RejoinCause.POLL_TIMEOUT
             self.emit(events.RejoinRequested(group, self.name, generation.member_id, generation.id, cause))
 
-    def run_network_thread_at(self, shown_ms: int) -> None:
-        self._network_thread.run_at(shown_ms)
-
-    def next_network_run_us(self) -> int:
-        return self._network_thread.next_run_us()
-
-    def runs_again(self) -> None:
-        if self.alive and self.started:
-            self.periodic_requests.wake_heartbeats()
-            self.note_polls()
-            self._network_thread.turn()
-
-    def _awake(self, take: Callable[..., None], *arguments: Any) -> bool:
-        """Whether the process runs; if it stands still, it takes the result when it runs again."""
-        if not self.alive:
-            return False
-        paused_until_us = self.pauses.paused_until_us
-        if self.clock.now_us < paused_until_us:
-            self.clock.at(paused_until_us, take, *arguments)
-            return False
-        self.periodic_requests.wake_heartbeats()
-        self.note_polls()
-        return True
-
-    def answered(self, sent: SendHeartbeat, response: Response | Disconnected) -> None:
-        if self._awake(self.answered, sent, response):
-            assert isinstance(response, HeartbeatResponse | Disconnected)
-            self.group_member.answered(sent, response, self._now_ms)
-            self._network_thread.turn()
-
     def _committed(self, result: Error | Disconnected) -> None:
-        if self._awake(self._committed, result):
+        if self.network_thread.awake(self._committed, result):
             self.group_member.committed(result, self._now_ms)
-            self._network_thread.turn()
+            self.network_thread.turn()
 
     def heartbeat_answered(self, error: Error, sent: Generation) -> None:
         """No heartbeats of the classic protocol leave."""
 
-    # -- the coordinator, topics -----------------------------------------------------------------
-
-    def _coordinator_lost(self) -> None:
-        self.group_member.coordinator_known = False
-        self._find_coordinator()
-
-    def _find_coordinator(self) -> None:
-        if not self._seeks_coordinator:
-            self._seeks_coordinator = True
-            self.clock.after(0, self.connection.find_coordinator, self._coordinator_found)
-
-    def _coordinator_found(self) -> None:
-        if not self._awake(self._coordinator_found):
-            return
-        self._seeks_coordinator = False
-        if self.connection.broken:
-            self._find_coordinator()
-            return
-        self.group_member.coordinator_found()
-        self._network_thread.turn()
+    def refresh_topics(self) -> None:
+        self._refresh_metadata()
 
     def _topics_refreshed(self) -> None:
-        self.periodic_requests.wake_heartbeats()
-        self.note_polls()
+        self.network_thread.wake()
         if self.config.topic_pattern is not None:
             self._subscribe()
-        self._network_thread.turn()
+        self.network_thread.turn()
 
     # -- what the member asks for ----------------------------------------------------------------
-
-    def _send(self, operation: SendHeartbeat) -> None:
-        self.topics_to_tell = False
-        timeout_ms = self.config.request_timeout_ms
-        take = lambda response: self.answered(operation, response)  # noqa: E731
-        self.connection.send(operation.request, timeout_ms, take, periodic=True)
 
     def _commit(self, operation: CommitWithEpoch) -> None:
         positions = self.work.positions(self.clock.now_us)
@@ -373,10 +297,7 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
             self.clock.after(0, self._committed, NO_ERROR)
             return
         sent = Generation(operation.epoch, self.group_member.member_id)
-        self._commits.send(positions, sent, self._committed)
-
-    def _refresh_topics(self, _: RefreshTopics) -> None:
-        self.clock.after(self.client_clock.timer_us(self.config.retry_backoff_ms), self._refresh_metadata)
+        self.commit(positions, sent, self._committed)
 
     def _stop_processing(self, operation: StopProcessing) -> None:
         """From here on poll() hands out nothing of these; onPartitionsRevoked or onPartitionsLost follows."""
@@ -397,12 +318,9 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
 
 
 _CARRIES_OUT: Mapping[type[GroupOperation], Callable[[ConsumerGroupProcess, Any], None]] = {
-    SendHeartbeat: ConsumerGroupProcess._send,
     CommitWithEpoch: ConsumerGroupProcess._commit,
-    RefreshTopics: ConsumerGroupProcess._refresh_topics,
     StopProcessing: ConsumerGroupProcess._stop_processing,
     RunCallback: ConsumerGroupProcess._call_later,
     ReportError: ConsumerGroupProcess._report,
-    FindCoordinator: lambda process, _: process._find_coordinator(),
     Left: ConsumerGroupProcess._end,
 }

@@ -10,61 +10,30 @@ itself on the way to the coordinator. From then on every heartbeat is sent, unti
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
-from groupstorm.clients.config import ConsumerConfig
-from groupstorm.clients.consumer_group.heartbeating import HeartbeatingMember
 from groupstorm.clients.consumer_group.states import MemberState
-from groupstorm.clients.operations import Disconnected, HeartbeatResponse, SendHeartbeat
+from groupstorm.clients.operations import HeartbeatResponse, SendHeartbeat
 from groupstorm.coordinator.errors import NO_ERROR
-from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse, Response
+from groupstorm.coordinator.messages import ConsumerGroupHeartbeatResponse
 from groupstorm.coordinator.timers import MEMBER_SESSION
-from groupstorm.storms.world.clock import ClientClock, Kind
-from groupstorm.storms.world.connection import VirtualConnection
+from groupstorm.storms.world.clock import Kind
+from groupstorm.storms.world.consumer_group.network_thread import GroupProcess
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.periodic_requests.requests import PeriodicRequests
 from groupstorm.storms.world.periodic_requests.schedule import ProcessTimer, RequestSchedule
 from groupstorm.storms.world.periodic_requests.series import Sender, Series
 
 
-class BeatingProcess(Protocol):
-    """The process whose member sends them."""
-
-    client_clock: ClientClock
-    config: ConsumerConfig
-    connection: VirtualConnection
-    group_member: HeartbeatingMember[Any]
-    topics_to_tell: bool
-
-    @property
-    def settled(self) -> bool:
-        """Whether it has joined and nothing is under way."""
-        ...
-
-    def note_polls(self) -> None:
-        """Tell the member of the application's last poll()."""
-        ...
-
-    def answered(self, sent: SendHeartbeat, response: Response | Disconnected) -> None:
-        """A heartbeat was answered."""
-        ...
-
-    def run_network_thread_at(self, shown_ms: int) -> None:
-        """Let the client's network thread run next when its clock shows ``shown_ms``."""
-        ...
-
-
 class QuietHeartbeats(Series):
     """The heartbeats of one process. Each leaves an interval after the one before while they rest; else the
     member says when. ``RESPONSE``: the type of their answers."""
-
-    __slots__ = ("_environment", "_process")
 
     API = "ConsumerGroupHeartbeat"
     SESSION = MEMBER_SESSION
     RESPONSE: ClassVar[type[HeartbeatResponse]] = ConsumerGroupHeartbeatResponse
 
-    def __init__(self, environment: Environment, process: BeatingProcess) -> None:
+    def __init__(self, environment: Environment, process: GroupProcess) -> None:
         resting = environment.resting.heartbeats
         super().__init__(environment.network, process.connection, _schedule(process, 0), resting)
         self._environment = environment
@@ -97,7 +66,7 @@ class QuietHeartbeats(Series):
         super().wake()
 
     def send_next(self) -> None:
-        self._process.run_network_thread_at(self.schedule.sent_us(self.sent + 1) // 1000)
+        self._process.network_thread.run_at(self.schedule.sent_us(self.sent + 1) // 1000)
 
     def _set_out(self, sent_us: int) -> None:
         self._overtake(sent_us, None)
@@ -117,33 +86,26 @@ class QuietHeartbeats(Series):
             if response is not None and answered_us <= self._clock.passed_us(connection.response_order):
                 process.group_member.answered(operation, response, answered_us // 1000)
             else:
-                timeout_ms, take = process.config.request_timeout_ms, partial(process.answered, operation)
+                timeout_ms, take = (
+                    process.config.request_timeout_ms,
+                    partial(process.network_thread.answered, operation),
+                )
                 connection.overtake(operation.request, sent_us, timeout_ms, take, response)
 
 
-def _schedule(process: BeatingProcess, first_ms: int) -> RequestSchedule:
+def _schedule(process: GroupProcess, first_ms: int) -> RequestSchedule:
     interval_us = process.group_member.heartbeat_interval_ms * 1000
     start_us, leaves = first_ms * 1000 - interval_us, Kind.NETWORK_THREAD
     return RequestSchedule(Kind.REQUEST_ARRIVES, start_us, interval_us, process.connection, leaves=leaves)
 
 
-class HeartbeatingProcess(Sender, BeatingProcess, Protocol):
+class HeartbeatingProcess(Sender, GroupProcess, Protocol):
     """A process that commits, too."""
-
-    def next_network_run_us(self) -> int:
-        """When the client's network thread runs next."""
-        ...
-
-    def runs_again(self) -> None:
-        """The process stood still, or nothing came through."""
-        ...
 
 
 class ConsumerGroupRequests(PeriodicRequests):
     """The background commits of one process. Its heartbeats are the member's own: whatever may disturb them
     ends their being computed."""
-
-    __slots__ = ("_own_heartbeats", "_process")
 
     def __init__(self, environment: Environment, process: HeartbeatingProcess) -> None:
         no_timer = ProcessTimer(None, environment.seed, process.config.client_id, 0)
@@ -167,12 +129,12 @@ class ConsumerGroupRequests(PeriodicRequests):
         super().stop()
 
     def restart(self) -> None:
-        self._process.runs_again()
+        self._process.network_thread.runs_again()
         self.restart_commits()
 
     def next_heartbeat_us(self) -> int:
         self.wake_heartbeats()
-        return self._process.next_network_run_us()
+        return self._process.network_thread.next_run_us()
 
     def _heartbeats_rest(self) -> bool:
         return self._own_heartbeats.is_resting

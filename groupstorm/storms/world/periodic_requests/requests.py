@@ -13,9 +13,14 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.storms.scenario.setting_names import BATCH, NEVER, RECORD
 from groupstorm.storms.world.clock import Kind
 from groupstorm.storms.world.connection import Network
-from groupstorm.storms.world.periodic_requests.resting import RestingMembers
 from groupstorm.storms.world.periodic_requests.schedule import ProcessTimer, RequestSchedule
-from groupstorm.storms.world.periodic_requests.series import BackgroundCommits, Heartbeats, Sender, SentSeries
+from groupstorm.storms.world.periodic_requests.series import (
+    BackgroundCommits,
+    Heartbeats,
+    RestingMembers,
+    Sender,
+    SentSeries,
+)
 
 
 class PeriodicRequests:
@@ -24,20 +29,6 @@ class PeriodicRequests:
     ``heartbeats``: the present series of heartbeats; None if there is none. ``exact``: no request is computed
     (the oracle).
     """
-
-    __slots__ = (
-        "_commits",
-        "_counted",
-        "_exact",
-        "_held_since_us",
-        "_last_heartbeat_us",
-        "_membership",
-        "_network",
-        "_resting",
-        "_sender",
-        "_timer",
-        "heartbeats",
-    )
 
     def __init__(
         self, network: Network, resting: RestingMembers, timer: ProcessTimer, exact: bool, sender: Sender
@@ -239,8 +230,6 @@ class HandCommits:
     (`RecordTimes`). What a poll() that matters finds finished is committed by a request, as the client
     commits before it joins, and on close.
     """
-
-    __slots__ = ("_broker", "_by_record", "_clock", "_counted", "_looks", "_work", "generation")
 
     def __init__(self, network: Network, sender: Sender, counted: dict[TopicPartition, int]) -> None:
         """The application commits from now on. ``counted``: the positions up to which commits are counted."""

@@ -42,8 +42,6 @@ _WORK_BITS: Final = 12
 class DrawnSums:
     """The running sums of one endless sequence of draws."""
 
-    __slots__ = ("_whole", "mean", "most", "sums")
-
     def __init__(self, values: list[int]) -> None:
         """``values``: the LENGTH draws that repeat."""
         #: The sum of the first n draws, for n from 0 to LENGTH.
@@ -108,8 +106,6 @@ class Lateness:
     ``timer``: the lateness of every firing. ``place``: where the series begins in all sequences.
     """
 
-    __slots__ = ("_place", "_timer", "_work", "_work_before_us", "_work_from_k", "mean_us", "work")
-
     def __init__(self, timer: DrawnSums, place: int) -> None:
         self._timer = timer
         self._place = place
@@ -139,8 +135,6 @@ class Lateness:
 
 class ProcessTimer:
     """The heartbeat timer of one process."""
-
-    __slots__ = ("_places", "_sums", "most_us")
 
     def __init__(self, sums: DrawnSums | None, seed: int, name: str, incarnation: int) -> None:
         self._sums = sums

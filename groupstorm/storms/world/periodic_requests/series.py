@@ -11,20 +11,75 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar, Protocol
 
+from groupstorm.assignors.contract import RebalanceProtocol
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.requests import heartbeat
 from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.messages import HeartbeatResponse, OffsetCommitResponse, Response
+from groupstorm.coordinator.messages import HeartbeatResponse, LeaveGroup, OffsetCommitResponse, Response
 from groupstorm.coordinator.timers import SESSION, TimerKind
 from groupstorm.storms.records.positions import Work, commit_request
+from groupstorm.storms.world.broker import first_error
 from groupstorm.storms.world.clock import ClientClock, moment_of
 from groupstorm.storms.world.connection import Network, VirtualConnection
-from groupstorm.storms.world.group_member import GroupMember
-from groupstorm.storms.world.periodic_requests.resting import Requests
 from groupstorm.storms.world.periodic_requests.schedule import RequestSchedule
-from groupstorm.storms.world.response_errors import first_error
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events.group_states import GroupState
+
+
+class GroupMember(Protocol):
+    """`clients.membership.Membership`, or `consumer_group.view.ConsumerGroupView`."""
+
+    coordinator_known: bool
+    #: The exception that poll() throws; None as long as the consumer runs.
+    failure: str | None
+
+    @property
+    def owned(self) -> tuple[TopicPartition, ...]:
+        """The partitions that the member owns as far as it knows."""
+        ...
+
+    @property
+    def generation(self) -> Generation:
+        """The generation and the member id; of a consumer group's member, its epoch and id."""
+        ...
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it has joined and asks for nothing more."""
+        ...
+
+    @property
+    def rejoin_needed(self) -> bool:
+        """Whether the next poll() matters to the member."""
+        ...
+
+    @property
+    def awaits_poll(self) -> bool:
+        """Whether the member waits for poll() also with a client that joins again at once."""
+        ...
+
+    @property
+    def heartbeating(self) -> bool:
+        """Whether it sends heartbeats."""
+        ...
+
+    @property
+    def lost_cause(self) -> str:
+        """Why it has lost what it owns; "" if it has not."""
+        ...
+
+    @property
+    def rebalance_protocol(self) -> RebalanceProtocol: ...
+
+    def poll_timed_out(self) -> LeaveGroup | None:
+        """max.poll.interval.ms has passed without a poll(). Returns a request to send."""
+        ...
+
+    def commit_answered(self, error: Error, sent: Generation) -> None:
+        """A commit was answered that had been sent in that generation."""
+        ...
 
 
 class Sender(Protocol):
@@ -74,18 +129,6 @@ class Series(ABC):
     ``sent`` requests of the schedule have left, the last one at ``sent_us``; a resting series does not count
     those that are computed.
     """
-
-    __slots__ = (
-        "_broker",
-        "_clock",
-        "_connection",
-        "_member_id",
-        "_resting",
-        "is_resting",
-        "schedule",
-        "sent",
-        "sent_us",
-    )
 
     API: ClassVar[str]
     #: The kind of session that an accepted request starts again, and whether it is suspended meanwhile.
@@ -151,21 +194,62 @@ class Series(ABC):
 OnAnswer = Callable[[Error | None], None]
 
 
+#: By member id.
+Requests = dict[str, Series]
+
+
+class RestingMembers:
+    """The members whose requests change nothing until something happens to the group, which wakes them.
+
+    ``heartbeats`` and ``commits``: the requests that rest. ``by_hand``: the calls that end
+    commits by hand, which are computed all the time until the coordinator refuses them.
+    """
+
+    def __init__(self) -> None:
+        self.heartbeats: Requests = {}
+        self.commits: Requests = {}
+        self.by_hand: dict[str, Callable[[], None]] = {}
+
+    def wake_all(self) -> None:
+        """Every request may be answered differently from now on, or its response may have to wait."""
+        self.wake_heartbeats()
+        for commits in tuple(self.commits.values()):
+            commits.wake()
+
+    def wake_heartbeats(self) -> None:
+        """Every heartbeat may be answered differently from now on."""
+        for heartbeats in tuple(self.heartbeats.values()):
+            heartbeats.wake()
+
+    def group_changed(self, event: events.Event) -> None:
+        """Wake those whose requests the coordinator may answer differently, beside those that a write wakes.
+
+        While a round is open it accepts the commits of the generation before.
+        """
+        if isinstance(event, events.GroupStateChanged):
+            self.wake_heartbeats()
+            if event.state == GroupState.COMPLETING_REBALANCE:
+                self.wake_all()
+                for stop in tuple(self.by_hand.values()):
+                    stop()  # the member has not joined: its generation is over
+        elif isinstance(event, events.MemberRemoved):
+            self._gone(event.member_id)
+        elif isinstance(event, events.MemberReplaced):
+            self._gone(event.previous_member_id)
+
+    def _gone(self, member_id: str) -> None:
+        for requests in (self.heartbeats, self.commits):
+            if member_id in requests:
+                requests[member_id].wake()
+        if member_id in self.by_hand:
+            self.by_hand[member_id]()
+
+
 class SentSeries(Series):
     """Requests that leave by their schedule, whether the one before was answered or not.
 
     ``on_answer``: see `OnAnswer`. ``generation`` is what those carry that leave now.
     """
-
-    __slots__ = (
-        "_config",
-        "_epoch",
-        "_is_over",
-        "_losses",
-        "_on_answer",
-        "_sender",
-        "generation",
-    )
 
     def __init__(
         self,
@@ -246,8 +330,6 @@ class SentSeries(Series):
 class Heartbeats(SentSeries):
     """The heartbeats of a member of a classic group, in one generation."""
 
-    __slots__ = ()
-
     API = "Heartbeat"
 
     def _set_out(self, sent_us: int) -> None:
@@ -267,8 +349,6 @@ class Heartbeats(SentSeries):
 
 class BackgroundCommits(SentSeries):
     """The commits of a client by itself: how far the application had come at its last poll()."""
-
-    __slots__ = ()
 
     API = "OffsetCommit"
     SUSPENDS = False
