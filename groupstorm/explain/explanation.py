@@ -17,7 +17,6 @@ from groupstorm.figures.accumulator import WHOLE, FiguresAccumulator, Window
 from groupstorm.history.gaps import ClosedGap, Handler, nearest_rank
 from groupstorm.history.reasons import GapReasons, Reason, Reasons
 from groupstorm.history.rebalances import Absence, Row
-from groupstorm.history.unknown import figures_from_us
 from groupstorm.imports.output import writers_of_logs
 from groupstorm.problems import InputError
 from groupstorm.trace.reader import read_entries
@@ -77,6 +76,7 @@ class _Group:
     """The readers of one group's rows."""
 
     def __init__(self, group: str, from_us: int, first_us: int, reader: Reader) -> None:
+        self.from_us = from_us
         self.reasons = GapReasons(from_us)
         self.recorder = Recorder(group, from_us, first_us, (self.reasons, reader))
         self.reader = reader
@@ -116,8 +116,8 @@ def explain(
     ``reader``: makes a reader for a group, whose figures count from that time on.
 
     Counts from ``window.from_us`` on; from 0 on if it is 0, or as the scenario of a storm says
-    (`figures_from`). Raises InputError for a trace without rows, a row that is none, or a group that the
-    trace does not have.
+    (`figures_from`). Raises InputError for a trace without rows, or that ends before that time, a row that is
+    none, or a group that the trace does not have.
     """
     found: dict[str, _Group] = {}
     names: dict[str, None] = {}
@@ -131,7 +131,7 @@ def explain(
             continue
         one = found.get(group)
         if one is None:
-            from_us = window.from_us or (entry is not None and figures_from_us(entry[2])) or 0
+            from_us = window.counted_from(None if entry is None else entry[2])
             beside = Reader() if reader is None else reader(group, from_us)
             one = found[group] = _Group(group, from_us, now_us, beside)
         if entry is not None:
@@ -141,6 +141,8 @@ def explain(
     for group in sorted(groups - names.keys()):
         raise InputError(f"--group {group}: not in the trace; there are: {some(names)}")
     end_us = window.end(now_us)
+    for one in found.values():
+        window.check(trace, one.from_us, end_us)
     # of logs that one program wrote
     writers = {log: names[0] for log, names in writers_of_logs(trace).items() if len(names) == 1}
     return [found[name].explanation(end_us, writers) for name in sorted(found)]

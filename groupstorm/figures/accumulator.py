@@ -15,6 +15,7 @@ from groupstorm.history.lag import LagCurve
 from groupstorm.history.records import NANO
 from groupstorm.history.row_rules import RowRules
 from groupstorm.history.unknown import OWNERSHIP, figures_from_us
+from groupstorm.problems import InputError
 from groupstorm.trace.rows import TracedEvent, TraceEntry, read_row
 from groupstorm.trace.schema import Source
 
@@ -183,6 +184,20 @@ class Window(NamedTuple):
     def end(self, last_us: int) -> int:
         """Where a trace ends whose last row has the time ``last_us``."""
         return last_us if self.to_us is None else min(last_us, self.to_us)
+
+    def counted_from(self, first: TracedEvent | None) -> int:
+        """Return when the figures of a group begin to count whose first row this is."""
+        return self.from_us or (first is not None and figures_from_us(first)) or 0
+
+    def check(self, trace: object, counted_from_us: int, end_us: int) -> None:
+        """Raise InputError if the trace ends before its figures begin to count."""
+        if end_us < counted_from_us:
+            ends = "it ends" if self.to_us is None else "--to ends it, or it ends,"
+            name = "--from" if self.from_us else "figures_from of its scenario (--from chooses another time)"
+            raise InputError(
+                f"{trace}: nothing is counted: {ends} at {end_us / 1_000_000:,.3f} s, "
+                f"before {counted_from_us / 1_000_000:,g} s, which is {name}"
+            )
 
 
 WHOLE = Window()

@@ -154,7 +154,7 @@ def _analyze(request: Request, part: Part, files: TableFiles) -> EngineResult:
             hand_on()
     if not fold.groups:
         raise InputError(f"{part.trace}: the trace has no rows")
-    figures = fold.finish()
+    figures = fold.finish(part.trace)
     hand_on()
     handovers: list[Sequence[Any]] = []
     rounds: list[Sequence[Any]] = []
@@ -194,6 +194,8 @@ class TraceFold:
         #: None: a group that is not included.
         self._folds: dict[str, GroupFold | None] = {}
         self._in_window: set[str] = set()
+        #: When the figures of each group begin to count.
+        self._from_us: dict[str, int] = {}
         self._now_us = 0
 
     @property
@@ -208,7 +210,10 @@ class TraceFold:
             if group not in self._folds:
                 included = self._includes(group)
                 self._folds[group] = GroupFold(self._window, self._tables) if included else None
-            of_group = [*together]
+                of_group = [*together]
+                self._from_us[group] = self._window.counted_from(of_group[0][4])
+            else:
+                of_group = [*together]
             self._now_us = of_group[-1][2]
             if to_us is not None:
                 of_group = [row for row in of_group if row[2] <= to_us]
@@ -223,9 +228,14 @@ class TraceFold:
             for table, rows in fold.tables.take():
                 yield group, table, rows
 
-    def finish(self) -> dict[str, Figures]:
-        """The trace ends: complete the tables, and return the figures of each group."""
+    def finish(self, trace: object = "the trace") -> dict[str, Figures]:
+        """The trace ends: complete the tables, and return the figures of each group.
+
+        Raises InputError if it ends before they begin to count.
+        """
         end_us = self._window.end(self._now_us)
+        for group, _ in self._chosen():
+            self._window.check(trace, self._from_us[group], end_us)
         return {group: fold.finish(end_us) for group, fold in self._chosen()}
 
     def tables(self) -> dict[str, GroupTables]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,14 @@ import pytest
 from groupstorm.figures import FiguresAccumulator
 from groupstorm.figures.accumulator import Window, figures_by_group
 from groupstorm.history.unknown import figures_from_us
-from groupstorm.problems import InputError
+from groupstorm.problems import ExitCode, InputError
 from groupstorm.storms.runs.run import chosen_assignors, run
 from groupstorm.storms.scenario.files import ResolvedScenario, parse
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.events.scenario import ScenarioStarted
 from groupstorm.trace.reader import read_rows
 from groupstorm.trace.writer import NullSink
+from tests.command import groupstorm
 
 SCENARIO = """
 name: restarts
@@ -53,6 +55,20 @@ def test_a_reader_of_the_trace_comes_to_the_same_figures(tmp_path: Path) -> None
     assert list(figures_by_group(read_rows(finished.folder)).values()) == [finished.figures]
     earlier = figures_by_group(read_rows(finished.folder), Window(from_us=1))
     assert [figures.generations for figures in earlier.values()] == [1], "a window of one's own comes first"
+
+
+@pytest.mark.parametrize("command", ["analyze", "explain", "report"])
+def test_a_run_that_was_cut_off_before_its_figures_count_is_not_called_quiet(
+    command: str, tmp_path: Path
+) -> None:
+    whole = run(resolved("figures_from: warm_up_ms"), tmp_path / "whole").trace.read_text("utf-8")
+    lines = whole.splitlines(keepends=True)
+    cut = "".join(line for line in lines if json.loads(line)["time_us"] < 30_000_000)
+    (tmp_path / "cut.jsonl").write_text(cut, "utf-8")
+    answer = groupstorm(command, "cut.jsonl", cwd=tmp_path)
+    assert answer.returncode == ExitCode.INPUT
+    assert "nothing is counted: it ends at" in answer.stderr
+    assert "before 60 s, which is figures_from of its scenario" in answer.stderr
 
 
 def test_records_processed_before_the_window_and_again_in_it_are_duplicates() -> None:
