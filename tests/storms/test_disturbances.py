@@ -195,33 +195,6 @@ def test_steps_that_cannot_be(step: dict[str, Any], message: str) -> None:
         scenario([START, step]).resolve(None, 1, {})
 
 
-@pytest.mark.slow
-def test_exact_and_computed_traces_are_equal_through_all_of_them() -> None:
-    steps: list[dict[str, Any]] = [
-        {**START, "over_ms": 4_000},
-        {**partition(20_000, 25_000, "responses"), "members": [0, 1]},
-        {"at_ms": 30_000, "do": "rolling-restart"},
-        {"at_ms": 60_000, "do": "reconnect-storm", "members": [2, 3], "count": 7, "for_ms": 20_000},
-        {**partition(65_000, 80_000, "both"), "members": [0]},
-        {**partition(70_000, 80_000, "requests"), "members": [1]},
-        {"at_ms": 80_000, "do": "slow-appends", "for_ms": 50_000, "append_ms": 900},
-        {"at_ms": 200_000, "do": "failing-appends", "for_ms": 5_000},
-        {"at_ms": 201_000, "do": "add", "count": 2},
-    ]
-    rules = [
-        {"members": [1], "settings": {"clock_drift_ppm": 40_000}},
-        {"members": [2], "settings": {"clock_drift_ppm": -40_000}},
-    ]
-    what = scenario(
-        steps, members=4, partitions=9, start_ms={"exactly": 2_000}, ready_ms=0, member_settings=rules
-    )
-    for seed in range(3):
-        computed, exact = (storm(what, seed, exact=each) for each in (False, True))
-        assert computed.rows == exact.rows
-        assert computed.figures == exact.figures
-        assert computed.broken == {}
-
-
 FAILOVER = {"at_ms": 60_000, "do": "coordinator-failover", "for_ms": 20_000}
 MOVED: dict[str, Any] = {
     "members": 3,
