@@ -291,26 +291,6 @@ def test_an_old_pod_that_is_gone_is_progress(do: str, settings: dict[str, Any], 
     assert took_ms <= after_ms < took_ms + 10
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["deployment", "statefulset", "processes"])
-@pytest.mark.parametrize(("surge", "unavailable"), [(0, 1), (0, 3), (2, 0), ("25%", "25%"), (3, 2)])
-def test_limits_hold_with_random_times(kind: str, surge: int | str, unavailable: int | str) -> None:
-    if kind == "statefulset":
-        surge = 0
-    if (surge, unavailable) == (0, 0):
-        return
-    result = rollout(
-        members=8, partitions=24, deployment=kind, max_surge=surge, max_unavailable=unavailable,
-        start_ms={"uniform": [1_000, 20_000]}, ready_ms={"uniform": [0, 9_000]},
-    )  # fmt: skip
-    most = {"25%": 2}.get(str(surge), surge)
-    fewest = {"25%": 2}.get(str(unavailable), unavailable)
-    for pods in pods_over_time(result, BEGIN_US):
-        assert pods.running - pods.terminating <= 8 + int(most)
-        assert pods.running >= 8 - int(fewest)
-    assert ended(result)[0] == "rollout-complete"
-
-
 @pytest.mark.parametrize(
     ("kind", "then"),
     [("deployment", "member-1-v2"), ("processes", "member-1-next"), ("statefulset", "member-1")],
