@@ -18,7 +18,6 @@ from tests.conformance.raw.steps import (
     OK,
     Case,
     Parked,
-    Receive,
     Send,
     SendHeartbeats,
     Steps,
@@ -73,20 +72,6 @@ def test_times_are_measured_from_the_mark(backends: Backends) -> None:
     ((what, expected_ms, ms),) = played.times
     assert (what, expected_ms) == ("a session ends", 300)
     assert ms > 200
-
-
-def test_steps_may_be_nested() -> None:
-    case = Case("case", "about", (group_of_one(), [Receive("a", OK), (Parked("a"),)]))
-    assert [type(step) for step in case.flat] == [
-        Send,
-        Receive,
-        Send,
-        Receive,
-        Send,
-        Receive,
-        Receive,
-        Parked,
-    ]
 
 
 @pytest.mark.parametrize(
