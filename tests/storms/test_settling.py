@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.figures.table import finding, lag_growth
 from groupstorm.problems import InputError
+from groupstorm.storms.checks.settling import Rounds, Settling
 from groupstorm.storms.runs.contradictions import endless_work
 from groupstorm.storms.runs.load import member_load
 from groupstorm.storms.runs.remedies import Remedy, RemedySearch
@@ -33,6 +35,48 @@ def _singles(remedies: Iterable[Remedy]) -> dict[str, object]:
     """The remedies of one setting."""
     found = [next(iter(one.settings.items())) for one in remedies if len(one.settings) == 1]
     return dict(found)
+
+
+class FakeWorld:
+    def __init__(self) -> None:
+        self.settled = False
+        self.committed: dict[TopicPartition, int] = {}
+
+
+def round_at(rounds: Rounds, minute: int) -> None:
+    event = GroupStateChanged("g", "PreparingRebalance", "CompletingRebalance", 1, "x", None, None, None, 1)
+    rounds.group_changed(event, minute * MINUTE_US)
+
+
+def test_rounds_without_progress_are_a_livelock() -> None:
+    world, rounds = FakeWorld(), Rounds()
+    round_at(rounds, 1)  # before the last step: not counted
+    world.committed = {TopicPartition("t", 0): 7, TopicPartition("t", 1): 9}
+    settling = Settling(world, rounds)
+    settling.steps_done(2 * MINUTE_US)
+    for minute in (5, 20, 40):
+        round_at(rounds, minute)
+    removed = MemberRemoved("g", "m", "m-1", None, 3, "rebalance-timeout")
+    rounds.group_changed(removed, 6 * MINUTE_US)
+    rounds.group_changed(removed, 7 * MINUTE_US)
+    assert settling.sentence(False, 62 * MINUTE_US) == (
+        "livelock: 3 rounds in an hour, no partition progressed; 2 times a member did not join a round "
+        "within the rebalance timeout (max.poll.interval.ms)"
+    )
+    world.committed = {TopicPartition("t", 0): 8, TopicPartition("t", 1): 9}
+    assert str(settling.sentence(False, 32 * MINUTE_US)).startswith(
+        "never at rest: 3 rounds in 30 minutes, t-1 never progressed"
+    )
+
+
+def test_two_rounds_are_no_livelock_and_a_late_rest_is_said() -> None:
+    world, rounds = FakeWorld(), Rounds()
+    settling = Settling(world, rounds)
+    settling.steps_done(0)
+    round_at(rounds, 5)
+    round_at(rounds, 6)
+    assert settling.sentence(False, 60 * MINUTE_US) is None
+    assert "settled late: the group came to rest 23 minutes" in str(settling.sentence(True, 23 * MINUTE_US))
 
 
 def test_a_member_of_a_consumer_group_that_comes_back_to_it_again_and_again_is_a_livelock() -> None:
