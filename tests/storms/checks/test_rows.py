@@ -17,7 +17,6 @@ from groupstorm.storms.checks.verdicts import (
     listed,
 )
 from groupstorm.trace.events.coordinator import GroupConverted, GroupCreated, GroupDeleted, OperationFailed
-from groupstorm.trace.rows import TracedEvent
 from tests.storms.checks import rows as r
 from tests.storms.checks.rows import Row, check
 
@@ -95,71 +94,61 @@ IN_GROUP: list[Row] = [
 LIMIT_US = 1_000
 
 
-def silence(*rows: Row) -> bool:
-    """Whether the silent member was removed in time."""
-    return said([*IN_GROUP, *rows], SILENCE, LIMIT_US) == HELD
+CRASHED: Row = (5, r.crashed("a-1"))
+PAUSED: Row = (5, r.paused("a-1"))
+WRITTEN: list[Row] = [COMPLETE, (1, r.sync_parked("a-1")), (1, r.sync_answered("a-1")), (1, STABLE[1])]
+UNLOADED: Row = (400, GroupDeleted("g", "unloaded"))
 
 
-def test_a_crashed_member_is_removed_within_its_session() -> None:
-    assert silence((5, r.crashed("a-1")), (5 + LIMIT_US, r.removed("a-1")))
-    assert not silence((5, r.crashed("a-1")), (6 + LIMIT_US, r.removed("a-1")))
+def removed(after_us: int) -> Row:
+    return (after_us + LIMIT_US, r.removed("a-1"))
 
 
-def test_a_paused_member_is_removed_within_its_session() -> None:
-    assert silence((5, r.paused("a-1")), (5 + LIMIT_US, r.resumed("a-1")))
-    assert not silence((5, r.paused("a-1")), (6 + LIMIT_US, r.resumed("a-1")))
-    assert silence((5, r.paused("a-1")), (9, r.removed("a-1")), (9_000, r.resumed("a-1")))
-    assert silence((5, r.paused("a-1", "slow-batch")), (9_000, r.resumed("a-1")))
+@pytest.mark.parametrize(
+    ("rows", "since_us"),
+    [
+        ([CRASHED], 5),
+        # a process that dies while it stands still is silent since then
+        ([PAUSED, (900, r.crashed("a-1"))], 5),
+        # a response begins the session again
+        ([CRASHED, (500, r.join_answered("a-1"))], 500),
+        ([CRASHED, (500, r.sync_answered("a-1"))], 500),
+        ([CRASHED, (500, r.reconciled("a-1"))], 500),
+        # so does a round that closes, and not one that begins
+        ([CRASHED, (500, COMPLETE[1])], 500),
+        ([CRASHED, (500, PREPARE[1])], 5),
+        # or a group that becomes one of the other kind
+        ([CRASHED, (500, GroupConverted("g", 3, "upgraded"))], 500),
+        ([CRASHED, (500, GroupConverted("g", 3, "downgraded"))], 500),
+        # or a load, of the members that were written
+        ([*WRITTEN, CRASHED, UNLOADED, (500, GroupCreated("g", "loaded"))], 500),
+        ([*WRITTEN, CRASHED, (500, GroupCreated("g", "join"))], 5),
+    ],
+)
+def test_a_silent_member_is_removed_within_its_session(rows: list[Row], since_us: int) -> None:
+    assert said([*IN_GROUP, *rows, removed(since_us)], SILENCE, LIMIT_US) == HELD
+    assert said([*IN_GROUP, *rows, removed(since_us + 1)], SILENCE, LIMIT_US) != HELD
 
 
-def test_a_second_pause_begins_its_own_silence() -> None:
-    assert silence((5, r.paused("a-1")), (900, r.resumed("a-1")), (1_800, r.resumed("a-1")))
-    assert silence(
-        (5, r.paused("a-1")), (900, r.resumed("a-1")), (901, r.paused("a-1")), (1_800, r.resumed("a-1"))
-    )
-
-
-def test_a_process_that_dies_while_it_stands_still_is_silent_since_then() -> None:
-    assert not silence((5, r.paused("a-1")), (900, r.crashed("a-1")), (6 + LIMIT_US, r.removed("a-1")))
-    assert silence((5, r.paused("a-1")), (900, r.crashed("a-1")), (5 + LIMIT_US, r.removed("a-1")))
-
-
-@pytest.mark.parametrize("answer", [r.join_answered("a-1"), r.sync_answered("a-1"), r.reconciled("a-1")])
-def test_a_response_begins_the_session_again(answer: TracedEvent) -> None:
-    assert silence((5, r.crashed("a-1")), (500, answer), (500 + LIMIT_US, r.removed("a-1")))
-    assert not silence((5, r.crashed("a-1")), (500, answer), (501 + LIMIT_US, r.removed("a-1")))
-
-
-def test_a_round_that_closes_begins_the_sessions_of_its_members() -> None:
-    closed = (500, COMPLETE[1])
-    assert silence((5, r.crashed("a-1")), closed, (500 + LIMIT_US, r.removed("a-1")))
-    assert not silence((5, r.crashed("a-1")), closed, (501 + LIMIT_US, r.removed("a-1")))
-    assert not silence((5, r.crashed("a-1")), (500, PREPARE[1]), (501 + LIMIT_US, r.removed("a-1")))
-
-
-@pytest.mark.parametrize("cause", ["upgraded", "downgraded"])
-def test_a_group_that_becomes_one_of_the_other_kind_begins_the_sessions_of_its_members(cause: str) -> None:
-    converted: Row = (500, GroupConverted("g", 3, cause))
-    assert silence((5, r.crashed("a-1")), converted, (500 + LIMIT_US, r.removed("a-1")))
-    assert not silence((5, r.crashed("a-1")), converted, (501 + LIMIT_US, r.removed("a-1")))
-
-
-def test_a_load_begins_the_sessions_of_the_members_that_were_written() -> None:
-    written: list[Row] = [COMPLETE, (1, r.sync_parked("a-1")), (1, r.sync_answered("a-1")), (1, STABLE[1])]
-    moved: list[Row] = [(400, GroupDeleted("g", "unloaded")), (500, GroupCreated("g", "loaded"))]
-    assert silence(*written, (5, r.crashed("a-1")), *moved, (500 + LIMIT_US, r.removed("a-1")))
-    assert not silence(*written, (5, r.crashed("a-1")), *moved, (501 + LIMIT_US, r.removed("a-1")))
-    created: list[Row] = [(500, GroupCreated("g", "join"))]
-    assert not silence(*written, (5, r.crashed("a-1")), *created, (501 + LIMIT_US, r.removed("a-1")))
-
-
-def test_a_member_whose_request_is_parked_has_no_session() -> None:
-    assert silence((1, r.join_parked("a-1")), (5, r.paused("a-1")), (9_000, r.resumed("a-1")))
-    assert silence((1, r.sync_parked("a-1")), (5, r.paused("a-1")), (9_000, r.resumed("a-1")))
-
-
-def test_a_static_member_that_is_back_is_silent_no_more() -> None:
-    assert silence((5, r.crashed("a-1")), (900, r.replaced("a-1", "a-2")), (9_000, r.removed("a-2")))
+@pytest.mark.parametrize(
+    ("rows", "held"),
+    [
+        ([PAUSED, (5 + LIMIT_US, r.resumed("a-1"))], True),
+        ([PAUSED, (6 + LIMIT_US, r.resumed("a-1"))], False),
+        ([PAUSED, (9, r.removed("a-1")), (9_000, r.resumed("a-1"))], True),
+        ([(5, r.paused("a-1", "slow-batch")), (9_000, r.resumed("a-1"))], True),
+        # a second pause begins its own silence
+        ([PAUSED, (900, r.resumed("a-1")), (1_800, r.resumed("a-1"))], True),
+        ([PAUSED, (900, r.resumed("a-1")), (901, r.paused("a-1")), (1_800, r.resumed("a-1"))], True),
+        # a member whose request is parked has no session
+        ([(1, r.join_parked("a-1")), PAUSED, (9_000, r.resumed("a-1"))], True),
+        ([(1, r.sync_parked("a-1")), PAUSED, (9_000, r.resumed("a-1"))], True),
+        # a static member that is back is silent no more
+        ([CRASHED, (900, r.replaced("a-1", "a-2")), (9_000, r.removed("a-2"))], True),
+    ],
+)
+def test_who_may_be_silent_for_longer(rows: list[Row], held: bool) -> None:
+    assert (said([*IN_GROUP, *rows], SILENCE, LIMIT_US) == HELD) is held
 
 
 def test_the_sentence_on_silence_names_both_times() -> None:
