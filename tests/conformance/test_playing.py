@@ -14,17 +14,7 @@ from tests.conformance.raw.openings import group_of_one, send_join
 from tests.conformance.raw.playing import Measured, Played
 from tests.conformance.raw.requests import heartbeat, join
 from tests.conformance.raw.running import is_within, play
-from tests.conformance.raw.steps import (
-    OK,
-    Case,
-    Parked,
-    Send,
-    SendHeartbeats,
-    Steps,
-    Timed,
-    Until,
-    ask,
-)
+from tests.conformance.raw.steps import OK, Case, Parked, Send, SendHeartbeats, Steps, Timed, Until, ask
 
 
 def _played(backends: Backends, *steps: Steps) -> Played:

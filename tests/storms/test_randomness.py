@@ -8,12 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.randomness import (
-    DRAW_SPAN,
-    Stream,
-    parse_distribution,
-    parse_varying,
-)
+from groupstorm.storms.scenario.randomness import DRAW_SPAN, Stream, parse_distribution, parse_varying
 
 
 def split_mix_64(state: int) -> int:

@@ -103,11 +103,7 @@ def test_a_machine_makes_its_members_slower() -> None:
         ("slow_records", [{"partition": 0, "offset": 1, "takes": 1, "colour": 1}], "colour: no such field"),
         ("slow_records", [{"partition": 0, "offset": 1, "takes": 1, "then": "wait"}], "then: 'wait'"),
         ("slow_records", [{"topic": "orders", "at": 1, "partition": 0, "takes": 1}], "'orders' is none of"),
-        (
-            "slow_records",
-            [{"at": 1, "partition": 9, "takes": 1}],
-            "partition: 9: expected at most",
-        ),
+        ("slow_records", [{"at": 1, "partition": 9, "takes": 1}], "partition: 9: expected at most"),
         ("machines", [{"members": [0]}], "expected {members"),
         ("machines", [{"members": [0], "factor": 0}], "more than 0"),
         ("machines", [{"members": [0], "factor": 2}, {"members": [0], "factor": 3}], "on another machine"),

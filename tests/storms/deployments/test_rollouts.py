@@ -162,11 +162,7 @@ def test_a_drain_beyond_its_grace_period_ends_with_sigkill(
 
 @pytest.mark.parametrize(
     ("hook_ms", "grace_ms", "left_ms"),
-    [
-        (8_000, 12_000, 4_000),
-        (11_000, 12_000, 2_000),
-        (15_000, 12_000, 2_000),
-    ],
+    [(8_000, 12_000, 4_000), (11_000, 12_000, 2_000), (15_000, 12_000, 2_000)],
 )
 def test_a_hook_lasts_no_longer_than_the_grace_and_leaves_two_seconds(
     hook_ms: int, grace_ms: int, left_ms: int

@@ -6,15 +6,7 @@ from groupstorm.coordinator.errors import Error
 from tests.conformance.raw.consumer_openings import OWN, case, described, refused, until
 from tests.conformance.raw.consumer_requests import LEAVE, beat, describe_consumers, enter
 from tests.conformance.raw.openings import group_of_one as classic_group
-from tests.conformance.raw.requests import (
-    Assigned,
-    Subscribed,
-    describe,
-    heartbeat,
-    join,
-    list_groups,
-    sync,
-)
+from tests.conformance.raw.requests import Assigned, Subscribed, describe, heartbeat, join, list_groups, sync
 from tests.conformance.raw.steps import OK, Receive, Send, ask
 
 _EVERYTHING = Assigned((0, 1, 2))

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from groupstorm.coordinator.errors import Error
-from tests.conformance.raw.openings import (
-    group_of_one,
-)
+from tests.conformance.raw.openings import group_of_one
 from tests.conformance.raw.requests import describe, heartbeat, join, leave, sync
 from tests.conformance.raw.steps import OK, Case, ask
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from groupstorm.coordinator.errors import Error
-from tests.conformance.raw.openings import (
-    all_sync,
-    stable_group,
-)
+from tests.conformance.raw.openings import all_sync, stable_group
 from tests.conformance.raw.requests import heartbeat, join, leave, sync
 from tests.conformance.raw.steps import OK, Case, Receive, Send, Until, ask
 

@@ -3,19 +3,8 @@
 from __future__ import annotations
 
 from groupstorm.coordinator.errors import Error
-from tests.conformance.raw.openings import (
-    group_of_one,
-    request_member_id,
-    stable_group,
-)
-from tests.conformance.raw.requests import (
-    SESSION_MS,
-    commit,
-    heartbeat,
-    join,
-    leave,
-    sync,
-)
+from tests.conformance.raw.openings import group_of_one, request_member_id, stable_group
+from tests.conformance.raw.requests import SESSION_MS, commit, heartbeat, join, leave, sync
 from tests.conformance.raw.steps import OK, Case, Receive, Send, Timed, Until, ask
 
 _STATIC_A = {"instance": "i"}

@@ -35,14 +35,7 @@ from tests.conformance.raw.streams_openings import (
     still,
     unchanged,
 )
-from tests.conformance.raw.streams_requests import (
-    beat,
-    describe_streams,
-    enter,
-    subtopology,
-    topic,
-    topology,
-)
+from tests.conformance.raw.streams_requests import beat, describe_streams, enter, subtopology, topic, topology
 
 _CHANGELOG = "{group}-store-changelog"
 
