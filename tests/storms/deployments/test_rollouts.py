@@ -227,20 +227,6 @@ def test_a_disruption_budget_in_per_cent_is_rounded_up() -> None:
     assert stops[2][0] > 0
 
 
-def test_pods_that_terminate_already_are_not_replaced() -> None:
-    """member-3 closes for 30 s. The rollout begins after 10 s and replaces the others."""
-    steps = [
-        START,
-        {"at_ms": 50_000, "do": "stop", "members": [3]},
-        {"at_ms": 60_000, "do": "rolling-restart"},
-    ]
-    own = {**BY_HAND, "members": 4, "deployment": "deployment", "stop_grace_ms": 30_000}
-    result = storm(scenario(steps, **own))
-    stopped = [event.member for _, event in result.events("step_taken") if event.detail == "SIGTERM"]
-    assert stopped == ["member-3", "member-0", "member-1", "member-2"]
-    assert "member-3-v2" not in {event.member for _, event in result.events("member_started")}
-
-
 SENTRY: dict[str, Any] = {
     "members": 1, "partitions": 1, "deployment": "deployment", "max_surge": "25%", "max_unavailable": "25%",
     "ready_when": "assigned", "progress_deadline_ms": 600_000,

@@ -139,11 +139,6 @@ def test_a_library_without_the_consumer_protocol_is_refused(name: str) -> None:
         scenario(name, text=CONSUMER_SCENARIO, **CONSUMER)
 
 
-def test_a_library_that_is_not_one_is_refused() -> None:
-    with pytest.raises(InputError, match="--with sarama: expected confluent-kafka, aiokafka, kafka-python"):
-        library("sarama")
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -14,7 +14,6 @@ import pytest
 from groupstorm.figures import FiguresAccumulator
 from groupstorm.history.reasons import GapReasons, Reasons
 from groupstorm.problems import InputError
-from groupstorm.storms.checks.verdicts import HELD
 from groupstorm.trace.schema import Source
 from groupstorm.verdicts.comparison import compare_sentences
 from tests.storms.storms_in_memory import Storm, storm
@@ -181,10 +180,3 @@ def test_the_protocol_belongs_to_the_application() -> None:
         streams(group__streams__heartbeat__interval__ms=45_000)
     with pytest.raises(InputError, match=r"a step of application: streams changes group\.protocol alone"):
         storm(small(after("restart", members=[0], settings={"max.poll.records": 5})))
-
-
-def test_every_task_has_one_owner_in_the_rows_of_the_coordinator() -> None:
-    found = require_invariants(streams(after("add")))
-    assert (found.figures.invariants or {})["no_partition_has_two_owners"] == HELD
-    given = [event.partitions for _, event in found.events("member_reconciled") if event.partitions]
-    assert given[0] == ("topic-0-1", "topic-0-3")

@@ -173,13 +173,6 @@ def test_a_rolling_upgrade_probes_versions() -> None:
     assert found.events("tasks_placed")[-1][1].cause == "stable"
 
 
-def test_no_threads_share_a_task_and_threads_are_members() -> None:
-    found = require_invariants(storm(small(num__stream__threads=2)))
-    members = {event.member for _, event in found.events("task_running")}
-    assert members == {f"instance-{i}-StreamThread-{n}" for i in range(2) for n in (1, 2)}
-    assert len(found.events("member_added")) == 4
-
-
 @pytest.mark.parametrize(
     ("steps", "settings", "message"),
     [
