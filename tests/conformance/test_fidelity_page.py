@@ -19,7 +19,6 @@ from tests.conformance.backends import QUICK
 from tests.conformance.members import LIBRARIES
 from tests.conformance.raw import recorded
 from tests.conformance.raw.cases import CASES
-from tests.conformance.raw.normal import missing
 from tests.conformance.raw.playing import Measured
 from tests.conformance.raw.running import is_within, tolerated_ms
 from tests.conformance.table import PAGE
@@ -102,18 +101,3 @@ def test_names_are_unique() -> None:
     assert len(names) == len(set(names))
     times = [timed.what for case in CASES for timed in case.times]
     assert len(times) == len(set(times))
-
-
-@pytest.mark.parametrize(
-    ("expected", "found", "problem"),
-    [
-        ({"a": 1}, {"a": 1, "b": 2}, ""),
-        ({"a": 1}, {"a": 2}, "a is 2, expected 1"),
-        ({"a": 1}, {}, "answer has no a"),
-        ({"a": [{}, {}]}, {"a": [{"b": 1}, {"b": 2}]}, ""),
-        ({"a": [{}]}, {"a": []}, "a is [], expected [{}]"),
-        ({"a": [{"b": 1}]}, {"a": [{"b": 3}]}, "a[0].b is 3, expected 1"),
-    ],
-)
-def test_what_an_answer_lacks(expected: object, found: object, problem: str) -> None:
-    assert missing(expected, found) == problem
