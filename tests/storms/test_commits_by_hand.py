@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from groupstorm.problems import InputError
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 
 WORLD: dict[str, Any] = {
@@ -97,8 +96,3 @@ def test_a_commit_takes_a_round_trip() -> None:
         for commits in ("record", "batch")
     }
     assert growths == {"record": 9.1, "batch": 0.0}
-
-
-def test_streams_applications_commit_by_their_own_interval() -> None:
-    with pytest.raises(InputError, match=r"commits: 'batch' is not for application: streams"):
-        storm(scenario([START], application="streams", commits="batch"))

@@ -33,35 +33,11 @@ def test_a_resolved_scenario_names_what_differs_from_the_defaults() -> None:
     assert "group.consumer.session.timeout.ms" not in written
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"client_profile": "aiokafka"}, "group.protocol: consumer: the members of client_profile aiokafka"),
-        ({"group.consumer.heartbeat.interval.ms": 45_000}, r"must be lower than .* \(45000"),
-        ({"net_latency_ms": 6_000}, "net_latency_ms: up to 6000 ms must stay below group.consumer.heartbeat"),
-        ({"session.timeout.ms": 6_000}, "session.timeout.ms: 6000: .* use group.consumer.session.timeout.ms"),
-        ({"heartbeat.interval.ms": "1s"}, "heartbeat.interval.ms: '1s': .* use group.consumer.heartbeat"),
-        ({"partition.assignment.strategy": "range"}, "strategy: 'range': .* use group.remote.assignor"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(settings: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        load("cold-start").resolve(None, 1, CONSUMER | {"auto.commit.interval.ms": 20_000} | settings)
-
-
 def test_of_members_of_a_consumer_group_only_the_settings_that_they_have_are_checked() -> None:
     """heartbeat.interval.ms is 3,000, and group.min.session.timeout.ms above session.timeout.ms."""
     given = {"net_latency_ms": 4_000, "group.min.session.timeout.ms": 50_000}
     resolved = load("cold-start").resolve(None, 1, CONSUMER | {"auto.commit.interval.ms": 20_000} | given)
     assert resolved.settings.choice("group.protocol") == "consumer"
-
-
-def test_settings_of_the_other_protocol_are_refused_with_a_protocol() -> None:
-    rule = {"members": [0], "settings": {"group.protocol": "consumer", "session.timeout.ms": 9_000}}
-    with pytest.raises(InputError, match=r"member_settings: 1: settings: session\.timeout\.ms: 9000"):
-        load("cold-start").resolve(None, 1, {"member_settings": [rule]})
-    with pytest.raises(InputError, match=r"group\.remote\.assignor: 'range': members with .* classic"):
-        load("cold-start").resolve(None, 1, {"group.protocol": "classic", "group.remote.assignor": "range"})
 
 
 def test_threads_of_kafka_streams_are_refused() -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from groupstorm.problems import InputError
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 from tools.fuzz.trial import compare
 
@@ -161,19 +160,6 @@ def test_a_slow_clock_sees_new_partitions_later() -> None:
     result = run(grown, clock_drift_ppm=-100_000, **{"metadata.max.age.ms": 90_000})
     [(asked_us, _)] = result.events("rejoin_requested", cause="metadata-changed")
     assert asked_us == 100_000_000
-
-
-@pytest.mark.parametrize(
-    ("step", "message"),
-    [
-        (partition(1, 1, "sideways"), "direction: 'sideways': expected requests, responses, both"),
-        ({"at_ms": 1, "do": "slow-appends", "for_ms": 1}, "slow-appends needs append_ms"),
-        ({"at_ms": 1, "do": "reconnect-storm", "members": "all", "for_ms": 1}, "reconnect-storm needs count"),
-    ],
-)
-def test_steps_that_cannot_be(step: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        scenario([START, step]).resolve(None, 1, {})
 
 
 FAILOVER = {"at_ms": 60_000, "do": "coordinator-failover", "for_ms": 20_000}

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from groupstorm.problems import InputError
 from tests.storms.deployments.pods_over_time import pods_over_time, starts_and_stops
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 
@@ -89,11 +88,6 @@ def test_without_a_readiness_probe_old_pods_stop_before_the_new_ones_poll() -> N
 def test_a_stateful_sets_partition_keeps_the_lower_ordinals() -> None:
     result = rollout(deployment="statefulset", update_partition=3)
     assert {pod for _, _, pod in starts_and_stops(result, BEGIN_US)} == {"member-3"}
-
-
-def test_a_stateful_set_has_no_surge() -> None:
-    with pytest.raises(InputError, match="max_surge: 25% with deployment statefulset"):
-        rollout(deployment="statefulset", max_surge="25%")
 
 
 def test_surge_and_unavailable_together_without_kubernetes() -> None:
@@ -187,22 +181,6 @@ def test_static_consumers_of_a_pod_have_ids_of_their_own() -> None:
     assert len([one for one in started if one.startswith("pod-1")]) == 4
     paused = {event.member for _, event in result.events("member_paused")}
     assert {"pod-0-0", "pod-0-1"} <= paused
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"members": 5, "members_per_pod": 2}, r"members: 5: expected a multiple of members_per_pod \(2\)"),
-        ({"members_per_pod": 2, "member_settings": [{"members": [0], "name": "a"}]}, "named after its pod"),
-        (
-            {"members_per_pod": 2, "application": "streams"},
-            "members_per_pod: 2 is not for application: streams",
-        ),
-    ],
-)
-def test_pods_that_cannot_be(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        rollout(**settings)
 
 
 def test_all_threads_of_a_streams_instance_drain() -> None:

@@ -13,7 +13,6 @@ import pytest
 
 from groupstorm.figures import FiguresAccumulator
 from groupstorm.history.reasons import GapReasons, Reasons
-from groupstorm.problems import InputError
 from groupstorm.trace.schema import Source
 from groupstorm.verdicts.comparison import compare_sentences
 from tests.storms.storms_in_memory import Storm, storm
@@ -169,14 +168,3 @@ def test_a_comparison_of_runs_that_cost_the_same_says_so() -> None:
     }
     [*_, last] = compared(runs)
     assert last.endswith("lost: nothing; won: nothing.")
-
-
-def test_the_protocol_belongs_to_the_application() -> None:
-    with pytest.raises(InputError, match="plain consumers speak classic, consumer or share"):
-        streams(application="consumer")
-    with pytest.raises(InputError, match="plain consumers speak classic, consumer or share"):
-        streams(group__protocol="consumer")
-    with pytest.raises(InputError, match=r"group\.streams\.heartbeat\.interval\.ms: 45000 must be lower"):
-        streams(group__streams__heartbeat__interval__ms=45_000)
-    with pytest.raises(InputError, match=r"a step of application: streams changes group\.protocol alone"):
-        storm(small(after("restart", members=[0], settings={"max.poll.records": 5})))
