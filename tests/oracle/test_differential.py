@@ -37,14 +37,9 @@ def deaf() -> Outcome:
 
 
 @pytest.mark.slow
-def test_a_fault_is_found(deaf: Outcome) -> None:
-    assert deaf.different
-    assert all(script_id.startswith("1-") for script_id in deaf.different)
-
-
-@pytest.mark.slow
 def test_a_difference_is_shrunk_to_a_few_steps(deaf: Outcome) -> None:
     """Two members, of whom the first hears nothing of the second: nothing of it can be left out."""
+    assert deaf.found
     for script, kafkas, ours in deaf.found:
         assert len(script["steps"]) <= 5
         assert script["steps"][-1]["op"] == "heartbeat"
