@@ -35,20 +35,14 @@ FOUR_JOIN: list[Row] = [(0, r.join_parked(f"{process}-1")) for process in "dcba"
 PARKED_CASES: list[tuple[list[Row], str]] = [
     ([PREPARE, (0, r.join_parked("a-1")), COMPLETE, (0, r.join_answered("a-1")), STABLE], HELD),
     ([PREPARE, (0, r.join_parked("a-1")), COMPLETE], HELD),  # the phase has just ended
-    (
-        [PREPARE, (0, r.join_parked("a-1")), COMPLETE, STABLE],
-        "the coordinator never answered the JoinGroup of a",
-    ),
-    (
-        [PREPARE, *FOUR_JOIN, COMPLETE, (0, r.join_answered("b-1")), STABLE],
-        "the coordinator never answered the JoinGroup of a, c, d",
-    ),
+    ([PREPARE, (0, r.join_parked("a-1")), COMPLETE, STABLE],
+     "the coordinator never answered the JoinGroup of a"),
+    ([PREPARE, *FOUR_JOIN, COMPLETE, (0, r.join_answered("b-1")), STABLE],
+     "the coordinator never answered the JoinGroup of a, c, d"),
     ([COMPLETE, (0, r.sync_parked("a-1")), STABLE, (0, r.sync_answered("a-1")), PREPARE], HELD),
     ([COMPLETE, (0, r.sync_parked("a-1")), STABLE], HELD),
-    (
-        [COMPLETE, (0, r.sync_parked("a-1")), STABLE, PREPARE],
-        "the coordinator never answered the SyncGroup of a",
-    ),
+    ([COMPLETE, (0, r.sync_parked("a-1")), STABLE, PREPARE],
+     "the coordinator never answered the SyncGroup of a"),
     # Kafka does not answer the SyncGroup of a member that it removes, before or after the phase's end
     ([COMPLETE, (0, r.sync_parked("a-1")), (0, r.removed("a-1")), STABLE, PREPARE], HELD),
     ([COMPLETE, (0, r.sync_parked("a-1")), STABLE, (0, r.removed("a-1")), PREPARE], HELD),
@@ -254,30 +248,22 @@ def test_after_a_reset_partitions_are_lost_before_another_generation_is_complete
     [
         ([(0, r.rejoin("a-1", "group-rebalancing")), (0, r.taken("a-1", generation=2))], HELD),
         ([(0, r.revoked("a-1", "t-0"))], HELD),
-        (
-            [(0, r.taken("a-2", generation=2))],
-            "a completed generation 2 and still owned t-0, which it had lost (it has a new member id)",
-        ),
+        ([(0, r.taken("a-2", generation=2))],
+         "a completed generation 2 and still owned t-0, which it had lost (it has a new member id)"),
         ([(0, r.revoked("a-2", "t-0"))], "a revoked t-0, which it had lost before (it has a new member id)"),
-        (
-            [(0, r.revoked("a-1", "t-0", generation=-1))],
-            "a revoked t-0, which it had lost before (it has left)",
-        ),
+        ([(0, r.revoked("a-1", "t-0", generation=-1))],
+         "a revoked t-0, which it had lost before (it has left)"),
         # a listener's call that was due while it was a member
         ([(0, r.reconciled("a-1", "t-1")), (0, r.revoked("a-1", "t-0", generation=-1))], HELD),
-        (
-            [(0, r.reconciled("a-1", "t-0")), (0, r.revoked("a-1", "t-0", generation=-1))],
-            "a revoked t-0, which it had lost before (it has left)",
-        ),
-        (
-            [(0, r.reconciled("a-1", "t-1")), (0, r.revoked("a-2", "t-0", generation=-1))],
-            "a revoked t-0, which it had lost before (it has a new member id)",
-        ),
+        ([(0, r.reconciled("a-1", "t-0")), (0, r.revoked("a-1", "t-0", generation=-1))],
+         "a revoked t-0, which it had lost before (it has left)"),
+        ([(0, r.reconciled("a-1", "t-1")), (0, r.revoked("a-2", "t-0", generation=-1))],
+         "a revoked t-0, which it had lost before (it has a new member id)"),
         ([(0, r.revoked("a-1", "t-0", generation=0))], HELD),  # -1 alone is no generation
         ([(0, r.revoked("a-2", "t-9"))], HELD),  # it never had it
         ([(0, r.taken("a-1", "t-1", generation=0))], HELD),  # a look-up of an earlier round
     ],
-)
+)  # fmt: skip
 def test_a_member_revokes_only_as_long_as_it_is_one(rows: list[Row], sentence: str) -> None:
     assert said([*BOTH, A_HAS_IT, *rows], LOST_IS_GONE) == sentence
 

@@ -183,11 +183,8 @@ def test_a_library_that_is_not_installed_says_how_to_get_it(
     ("name", "settings", "message"),
     [
         ("aiokafka", {"partition.assignment.strategy": ["cooperative-sticky"]}, "aiokafka has range"),
-        (
-            "confluent-kafka",
-            {"partition.assignment.strategy": ["range", "cooperative-sticky"]},
-            "does not take eager and cooperative",
-        ),
+        ("confluent-kafka", {"partition.assignment.strategy": ["range", "cooperative-sticky"]},
+         "does not take eager and cooperative"),
         ("confluent-kafka", {"max.poll.interval.ms": 5000}, "at least session.timeout.ms"),
         ("kafka-python", {"client_profile": ["java"]}, "runs members of kafka-python only"),
         ("kafka-python", {"assign_ms": 10}, "assign_ms: a real assignor takes its own time"),
@@ -195,14 +192,11 @@ def test_a_library_that_is_not_installed_says_how_to_get_it(
         ("java", {"slow_records": [{"every": 10, "takes": "1s"}]}, "slow_records: .*leave it out"),
         ("java", {"machines": [{"members": [0], "factor": 3}]}, "machines: .*leave it out with --with"),
         ("java", {"gc_pause_ms": 100}, "gc_pause_ms: .*leave it out with --with"),
-        (
-            "java",
-            {"member_settings": [{"members": [1], "settings": {"concurrency": 2}}]},
-            "concurrency: .*leave it out with --with",
-        ),
+        ("java", {"member_settings": [{"members": [1], "settings": {"concurrency": 2}}]},
+         "concurrency: .*leave it out with --with"),
         ("kafka-python", {"leave_on_close": False}, "leave_on_close: kafka-python has no such option"),
     ],
-)
+)  # fmt: skip
 def test_settings_that_a_library_cannot_follow_are_refused(
     name: str, settings: dict[str, Any], message: str
 ) -> None:
