@@ -9,7 +9,6 @@ import re
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
@@ -20,10 +19,9 @@ from tests.conformance.backends import QUICK
 from tests.conformance.members import LIBRARIES
 from tests.conformance.raw import recorded
 from tests.conformance.raw.cases import CASES
-from tests.conformance.raw.normal import missing
 from tests.conformance.raw.playing import Measured
 from tests.conformance.raw.running import is_within, tolerated_ms
-from tests.conformance.table import PAGE, Result
+from tests.conformance.table import PAGE
 
 RUN_IT = "run: python -m tests.conformance.table"
 
@@ -103,78 +101,3 @@ def test_names_are_unique() -> None:
     assert len(names) == len(set(names))
     times = [timed.what for case in CASES for timed in case.times]
     assert len(times) == len(set(times))
-
-
-def _result(test: str, kind: str, rest: str, outcome: str = "passed", **properties: str) -> Result:
-    file = "test_clients" if test.startswith("test_a") and test != "test_answers" else "test_raw"
-    return Result(file, test, kind, rest, outcome, properties)
-
-
-def test_tables_of_results() -> None:
-    case = next(case for case in CASES if case.times)
-    what = case.times[0].what
-    results = [
-        *(_result("test_answers", "emulator", one.name, answers="3") for one in CASES),
-        *(_result("test_answers", "jvm", one.name, answers="3") for one in CASES[1:]),
-        _result("test_answers", "jvm", CASES[0].name, "FAILED", answers="3"),
-        _result("test_answers", "container", CASES[0].name, "skipped"),
-        Result("test_raw", "test_times", "emulator", case.name, "passed", {what: "1010.0"}),
-        Result("test_raw", "test_times", "jvm", case.name, "passed", {what: "1000.0"}),
-        _result("test_a_group_resumes", "jvm", "franz-go"),
-        _result("test_a_group_resumes", "jvm", "aiokafka", "FAILED"),
-        _result("test_a_group_is_shared", "emulator", ""),
-        _result("test_a_group_is_shared", "jvm", "", "FAILED"),
-    ]
-    text = table.generated(results)
-    assert "Run on emulator, jvm. Not there: container, address." in text
-    cases = sum(len(room.CASES) for room in table.rooms_by_group()["classic"])
-    cell = f"{cases} of {cases} ({3 * cases}) on emulator, {cases - 1} of {cases} ({3 * cases}) on jvm"
-    assert re.search(rf"^\| classic \| joins, .* \| {re.escape(cell)} \|$", text, re.MULTILINE)
-    ruled, tolerated = case.times[0].expected_ms, f"{tolerated_ms(case.times[0].expected_ms):.0f}"
-    for kind, ms in (("emulator", "1010"), ("jvm", "1000")):
-        assert re.search(
-            rf"^\| {kind} \| 1 of \d+ \| {what} \| {ms} \| {ruled} \| {tolerated} \|$", text, re.M
-        )
-    assert "| classic | 0 of 1 |  |  |  |  | 1 of 1 | 1 of 1 on emulator, 0 of 1 on jvm |" in text
-
-
-def test_results_are_read_from_what_pytest_writes(tmp_path: Path) -> None:
-    file = tmp_path / "results.xml"
-    file.write_text(
-        """<testsuites><testsuite>
-        <testcase classname="tests.conformance.test_clients" name="test_a[jvm-franz-go]" time="2.5">
-          <properties><property name="what" value="7" /></properties></testcase>
-        <testcase classname="x.test_raw" name="test_b[emulator-c]" time="0"><failure /></testcase>
-        <testcase classname="x.test_raw" name="test_b[jvm]" time="0"><skipped /></testcase>
-        <testcase classname="x.test_raw" name="test_c" time="0"></testcase>
-        </testsuite></testsuites>""",
-        "utf-8",
-    )
-    assert table.read_results(file) == [
-        Result("test_clients", "test_a", "jvm", "franz-go", "passed", {"what": "7"}),
-        Result("test_raw", "test_b", "emulator", "c", "FAILED", {}),
-        Result("test_raw", "test_b", "jvm", "", "skipped", {}),
-        Result("test_raw", "test_c", "", "", "passed", {}),
-    ]
-
-
-def test_what_was_generated_is_replaced_and_the_rest_stays(tmp_path: Path) -> None:
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{table.BEGIN}\nold\n{table.END}\nafter\n", "utf-8")
-    table.write_page("new", page)
-    assert page.read_text("utf-8") == f"before\n{table.BEGIN}\n\nnew\n\n{table.END}\nafter\n"
-
-
-@pytest.mark.parametrize(
-    ("expected", "found", "problem"),
-    [
-        ({"a": 1}, {"a": 1, "b": 2}, ""),
-        ({"a": 1}, {"a": 2}, "a is 2, expected 1"),
-        ({"a": 1}, {}, "answer has no a"),
-        ({"a": [{}, {}]}, {"a": [{"b": 1}, {"b": 2}]}, ""),
-        ({"a": [{}]}, {"a": []}, "a is [], expected [{}]"),
-        ({"a": [{"b": 1}]}, {"a": [{"b": 3}]}, "a[0].b is 3, expected 1"),
-    ],
-)
-def test_what_an_answer_lacks(expected: object, found: object, problem: str) -> None:
-    assert missing(expected, found) == problem

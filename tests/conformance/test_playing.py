@@ -11,21 +11,10 @@ from groupstorm.clients.wire.connection import ClientApi
 from groupstorm.coordinator.errors import Error
 from tests.conformance.backends import ADDRESS, ADDRESS_VARIABLE, QUICK, Backend, Backends, with_cluster
 from tests.conformance.raw.openings import group_of_one, send_join
-from tests.conformance.raw.playing import Measured, Played
+from tests.conformance.raw.playing import Played
 from tests.conformance.raw.requests import heartbeat, join
-from tests.conformance.raw.running import is_within, play
-from tests.conformance.raw.steps import (
-    OK,
-    Case,
-    Parked,
-    Receive,
-    Send,
-    SendHeartbeats,
-    Steps,
-    Timed,
-    Until,
-    ask,
-)
+from tests.conformance.raw.running import play
+from tests.conformance.raw.steps import OK, Case, Parked, Send, SendHeartbeats, Steps, ask
 
 
 def _played(backends: Backends, *steps: Steps) -> Played:
@@ -61,40 +50,6 @@ def test_answers_are_plain_and_the_same_in_every_run(backends: Backends) -> None
     assert (joined["who"], joined["member_id"], joined["leader"]) == ("a", "{a}", "{a}")
     assert "<topic>" in joined["members"][0]["metadata"]
     assert first.answers[-1] == {"who": "a", "answer": "HeartbeatResponse", "error_code": "NONE"}
-
-
-def test_times_are_measured_from_the_mark(backends: Backends) -> None:
-    played = _played(
-        backends,
-        group_of_one(session=300),
-        ask("a", heartbeat(), OK, mark="last"),
-        [Until("Empty", 0, timed=Timed("a session ends", "last", 300))],
-    )
-    ((what, expected_ms, ms),) = played.times
-    assert (what, expected_ms) == ("a session ends", 300)
-    assert ms > 200
-
-
-def test_steps_may_be_nested() -> None:
-    case = Case("case", "about", (group_of_one(), [Receive("a", OK), (Parked("a"),)]))
-    assert [type(step) for step in case.flat] == [
-        Send,
-        Receive,
-        Send,
-        Receive,
-        Send,
-        Receive,
-        Receive,
-        Parked,
-    ]
-
-
-@pytest.mark.parametrize(
-    ("expected_ms", "ms", "within"),
-    [(1000, 1200, True), (1000, 1201, False), (1000, 799, False), (5000, 5500, True), (5000, 5501, False)],
-)
-def test_the_tolerance_is_a_tenth_or_a_fifth_of_a_second(expected_ms: int, ms: float, within: bool) -> None:
-    assert is_within(Measured("what", expected_ms, ms)) is within
 
 
 def test_a_broker_with_other_settings_is_refused(backends: Backends, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,6 @@ import pytest
 from groupstorm.imports.importing import Options
 from groupstorm.problems import InputError
 from tests.imports.importing import (
-    LOGS,
     OFFSETS,
     broker_line,
     emptied,
@@ -60,19 +59,6 @@ def test_a_group_from_its_first_member_to_its_last(tmp_path: Path) -> None:
     assert removed["time_us"] == 300_000_000
 
 
-def test_every_row_says_how_it_is_known(tmp_path: Path) -> None:
-    import_texts(tmp_path, {"server.log": ROUND})
-    log = tmp_path / "server.log"
-    found = rows(tmp_path)
-    assert {row["provenance"] for row in found} == {"observed", "inferred", "missing"}
-    assert all("evidence" in row for row in found if row["source"] == "coordinator")
-    (added,) = rows(tmp_path, "member_added")
-    assert (added["provenance"], added["evidence"]) == ("inferred", [f"{log}:2"])
-    assert added["rule"].startswith("member: the reason of the round names it; ")
-    stable = rows(tmp_path, "group_state_changed")[2]
-    assert (stable["provenance"], stable["evidence"]) == ("observed", [f"{log}:4"])
-
-
 def test_ownership_is_unknown_and_not_zero(tmp_path: Path) -> None:
     import_texts(tmp_path, {"server.log": ROUND})
     found = figures(tmp_path)["g"]
@@ -93,19 +79,6 @@ def test_all_groups_of_a_log_and_one_of_them(tmp_path: Path) -> None:
     assert {row["group"] for row in rows(tmp_path)} == {"g"}
     with pytest.raises(InputError, match="--group x: no line of the logs names it"):
         import_texts(tmp_path, {"server.log": text}, Options(groups=frozenset({"x"})))
-
-
-def test_a_storm_of_joins_of_kafka_2_3(tmp_path: Path) -> None:
-    import_texts(tmp_path, {"E4.log": (LOGS / "E4.log").read_text("utf-8")})
-    assert [row[1:] for row in states(tmp_path)] == [
-        ("PreparingRebalance", "new-member", 1689),
-        ("CompletingRebalance", "all-joined", 1690),
-        ("Stable", "assigned", 1690),
-        ("PreparingRebalance", "new-member", 1690),
-        ("CompletingRebalance", "all-joined", 1691),
-    ]
-    missing = {row["cause"] for row in rows(tmp_path, "evidence_missing")}
-    assert missing == {"members", "ownership"}
 
 
 def test_members_that_no_line_names_are_missing(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from groupstorm.history.unknown import DEATHS, OWNERSHIP, Unknown
 from groupstorm.trace.events.imported import EvidenceMissing
 from tests.imports.importing import broker_line, failed, figures, generation, import_texts, java_line, rows
@@ -33,31 +35,6 @@ def deaths(folder: Path) -> list[tuple[float, ...]]:
     ]
 
 
-def test_a_session_runs_from_the_last_heartbeat(tmp_path: Path) -> None:
-    """The session of 30 s is over at 70 s: the last heartbeat came at 40 s, the next one was due at 44 s.
-    A coordinator may be 200 ms late."""
-    config = CONFIGURED.format(session=30_000, heartbeat=4_000)
-    import_texts(tmp_path, {"server.log": ROUND + EXPIRED, "a.log": config + STARTED + OWNS})
-    assert deaths(tmp_path) == [(41.9, 39.8, 44.0)]
-    assert rows(tmp_path, "evidence_missing") == []
-
-
-def test_a_member_lived_until_its_last_line(tmp_path: Path) -> None:
-    config = CONFIGURED.format(session=30_000, heartbeat=4_000)
-    later = java_line("10:00:43,000", "Request joining group due to: group is already rebalancing")
-    import_texts(tmp_path, {"server.log": ROUND + EXPIRED, "a.log": config + STARTED + OWNS + later})
-    assert deaths(tmp_path) == [(43.5, 43.0, 44.0)]
-
-
-def test_without_its_timeout_a_death_is_only_noticed_and_times_are_at_least(tmp_path: Path) -> None:
-    import_texts(tmp_path, {"server.log": ROUND + EXPIRED, "a.log": STARTED + OWNS})
-    assert deaths(tmp_path) == [(69.995, 3.055, 69.995)]
-    (missing,) = rows(tmp_path, "evidence_missing")
-    assert missing["cause"] == DEATHS
-    assert missing["detail"].startswith("when app-a died (a log says only by when it had)")
-    assert "as far as the trace knows, no partition was ever un-owned" in figures(tmp_path)["g"].answer
-
-
 def left(number: int, client: str, session_ms: int) -> str:
     """Return the line of a broker before Kafka 4 on a member that leaves."""
     described = (
@@ -71,43 +48,43 @@ def left(number: int, client: str, session_ms: int) -> str:
     )
 
 
-def test_the_timeout_is_that_of_the_clients_other_processes(tmp_path: Path) -> None:
-    """The coordinator tells it when they leave, long after the death; heartbeats as usual, 3 s."""
-    ends = left(1, "app-a", 30_000) + left(2, "app-a", 30_000) + left(3, "app-b", 10_000)
-    import_texts(tmp_path, {"server.log": ROUND + EXPIRED + ends, "a.log": STARTED + OWNS})
-    assert deaths(tmp_path) == [(41.395, 39.795, 42.995)]
-    assert rows(tmp_path, "evidence_missing") == []
+CONFIG = CONFIGURED.format(session=30_000, heartbeat=4_000)
+LATER = java_line("10:00:43,000", "Request joining group due to: group is already rebalancing")
+AGAIN = STARTED.replace("10:00:00,005", "10:00:50,000")
+OTHERS = left(1, "app-a", 30_000) + left(2, "app-a", 30_000) + left(3, "app-b", 10_000)
 
 
-def test_a_timeout_that_the_other_processes_do_not_share_is_not_taken(tmp_path: Path) -> None:
-    ends = left(1, "app-a", 30_000) + left(2, "app-a", 10_000)
-    import_texts(tmp_path, {"server.log": ROUND + EXPIRED + ends, "a.log": STARTED + OWNS})
-    assert deaths(tmp_path) == [(69.995, 3.055, 69.995)]
-    assert [row["cause"] for row in rows(tmp_path, "evidence_missing")] == [DEATHS]
-
-
-def test_a_successor_tells_only_that_a_process_has_died(tmp_path: Path) -> None:
-    again = STARTED.replace("10:00:00,005", "10:00:50,000")
-    config = CONFIGURED.format(session=30_000, heartbeat=4_000)
-    logs = {"server.log": ROUND, "a.log": config + STARTED + OWNS + again}
-    import_texts(tmp_path, logs)
-    assert deaths(tmp_path) == [(50.0, 3.06, 50.0)]
-    assert [row["cause"] for row in rows(tmp_path, "evidence_missing")] == [DEATHS]
-
-
-def test_the_session_of_a_dead_process_ends_though_its_successor_runs(tmp_path: Path) -> None:
-    again = STARTED.replace("10:00:00,005", "10:00:50,000")
-    config = CONFIGURED.format(session=30_000, heartbeat=4_000)
-    logs = {"server.log": ROUND + EXPIRED, "a.log": config + STARTED + OWNS + again}
-    import_texts(tmp_path, logs)
-    assert deaths(tmp_path) == [(41.9, 39.8, 44.0)]
-    assert rows(tmp_path, "evidence_missing") == []
-
-
-def test_a_timeout_that_is_none_is_not_taken(tmp_path: Path) -> None:
-    config = CONFIGURED.format(session="30_000", heartbeat=4_000)
-    import_texts(tmp_path, {"server.log": ROUND + EXPIRED, "a.log": config + STARTED + OWNS})
-    assert deaths(tmp_path) == [(70.0, 3.06, 70.0)]
+@pytest.mark.parametrize(
+    ("ends", "own", "death", "is_exact"),
+    [
+        # The session of 30 s is over at 70 s: the last heartbeat came at 40 s, the next one was due at 44 s.
+        # A coordinator may be 200 ms late.
+        (EXPIRED, CONFIG + STARTED + OWNS, (41.9, 39.8, 44.0), True),
+        # it lived until its last line
+        (EXPIRED, CONFIG + STARTED + OWNS + LATER, (43.5, 43.0, 44.0), True),
+        # without its time-out a death is only noticed; one that is no number is not taken
+        (EXPIRED, STARTED + OWNS, (69.995, 3.055, 69.995), False),
+        (EXPIRED, CONFIG.replace("30000", "30_000") + STARTED + OWNS, (70.0, 3.06, 70.0), False),
+        # Other processes of this client share it. The coordinator tells it when they leave, long after the
+        # death; heartbeats as usual, 3 s.
+        (EXPIRED + OTHERS, STARTED + OWNS, (41.395, 39.795, 42.995), True),
+        (EXPIRED + left(1, "app-a", 30_000) + left(2, "app-a", 10_000), STARTED + OWNS,
+         (69.995, 3.055, 69.995), False),
+        # a successor tells only that a process has died, whose session ends though the successor runs
+        ("", CONFIG + STARTED + OWNS + AGAIN, (50.0, 3.06, 50.0), False),
+        (EXPIRED, CONFIG + STARTED + OWNS + AGAIN, (41.9, 39.8, 44.0), True),
+    ],
+)  # fmt: skip
+def test_a_death_lies_between_the_last_heartbeat_and_the_next(
+    tmp_path: Path, ends: str, own: str, death: tuple[float, ...], is_exact: bool
+) -> None:
+    import_texts(tmp_path, {"server.log": ROUND + ends, "a.log": own})
+    assert deaths(tmp_path) == [death]
+    missing = rows(tmp_path, "evidence_missing")
+    assert [row["cause"] for row in missing] == ([] if is_exact else [DEATHS])
+    assert all("when app-a died (a log says only by when it had)" in row["detail"] for row in missing)
+    if (ends, own) == (EXPIRED, STARTED + OWNS):
+        assert "as far as the trace knows, no partition was ever un-owned" in figures(tmp_path)["g"].answer
 
 
 @each(recordings())

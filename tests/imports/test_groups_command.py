@@ -54,13 +54,6 @@ def test_a_consumer_group(tmp_path: Path) -> None:
     }
 
 
-def test_members_without_their_partitions(tmp_path: Path) -> None:
-    import_texts(tmp_path, {"d.txt": real("describe-members")}, TIMES)
-    assert [row["member"] for row in rows(tmp_path, "member_added")] == ["n-1", "n-2"]
-    assert owned(tmp_path) == {}
-    assert figures(tmp_path)["new"].unowned_max_seconds is None
-
-
 def test_several_groups_and_tables(tmp_path: Path) -> None:
     text = real("describe-all-groups") + real("describe-all-members") + real("describe-all-states")
     (done,) = import_texts(tmp_path, {"d.txt": text}, TIMES).logs
@@ -272,13 +265,6 @@ def test_a_rebalance_in_between_is_not_known(tmp_path: Path) -> None:
     missing = [row["time_us"] for row in rows(tmp_path, "evidence_missing") if row["cause"] == "ownership"]
     assert missing == [60_000_000]
     assert len(rows(tmp_path, "ownership_known")) == 2
-
-
-def test_a_group_in_which_nobody_has_anything_may_be_rebalancing(tmp_path: Path) -> None:
-    """kafka-consumer-groups prints its warning to standard error."""
-    members = real("describe-classic-members").replace("orders:0,1", "-").replace("orders:2,3", "-")
-    import_texts(tmp_path, {"d.txt": members}, TIMES)
-    assert owned(tmp_path) == {}
 
 
 def test_the_same_group_twice_needs_times(tmp_path: Path) -> None:

@@ -50,11 +50,10 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def _give_java(machine: Path, version: int, *, compiler: bool = True) -> None:
+def _give_java(machine: Path, version: int) -> None:
     home = machine / "jdk"
     _install(home / "bin" / "java", _JAVA.format(home=home, version=version))
-    if compiler:
-        _install(home / "bin" / "javac", "#!/bin/sh\n")
+    _install(home / "bin" / "javac", "#!/bin/sh\n")
     (machine / "bin" / "java").symlink_to(home / "bin" / "java")
 
 
@@ -80,14 +79,6 @@ def test_an_old_java_is_named(machine: Path) -> None:
         find_java()
 
 
-def test_java_home_counts_before_the_path(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    _give_java(machine, 11)
-    other = machine / "other"
-    _install(other / "bin" / "java", _JAVA.format(home=other, version=21))
-    monkeypatch.setenv("JAVA_HOME", str(other))
-    assert find_java() == other / "bin" / "java"
-
-
 def test_a_machine_without_maven_is_told_what_to_install(
     machine: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -95,13 +86,6 @@ def test_a_machine_without_maven_is_told_what_to_install(
     with pytest.raises(OracleUnavailable, match="Maven was not found: install it"):
         build(machine / "cache")
     assert not (machine / "cache").exists()
-
-
-def test_a_runtime_without_a_compiler_is_not_enough(machine: Path) -> None:
-    _give_java(machine, 17, compiler=False)
-    _give_maven(machine)
-    with pytest.raises(OracleUnavailable, match="has no compiler: install a JDK"):
-        build(machine / "cache")
 
 
 def test_it_is_built_once_for_one_content(

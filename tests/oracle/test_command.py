@@ -8,15 +8,12 @@ from types import TracebackType
 
 import pytest
 
-from tests.oracle import coordinator, report
+from tests.oracle import coordinator
 from tests.oracle.build import Built, OracleBroke
 from tests.oracle.command import main
-from tests.oracle.coverage import Coverage
-from tests.oracle.differential import Outcome, our_answer
+from tests.oracle.differential import our_answer
 from tests.oracle.faults import DeafToRebalances
 from tests.oracle.jvm import Jvm
-from tests.oracle.report import summary
-from tests.oracle.running import Seconds
 
 
 class _StandIn:
@@ -78,28 +75,3 @@ def test_a_java_side_that_ends_is_told_with_its_last_words(tmp_path: Path) -> No
     java.chmod(0o755)
     with Jvm(Built(java, ""), "coordinator") as kafka, pytest.raises(OracleBroke, match="it broke"):
         kafka.ask("{}")
-
-
-# --- the tables against a run ----------------------------------------------------------------------
-
-
-def _outcome(coverage: Coverage) -> str:
-    return summary(Outcome(coverage=coverage), "title", Seconds(1, 1, 1))
-
-
-def test_what_was_not_reached_is_named() -> None:
-    text = _outcome(Coverage())
-    assert "reached 0 of the" in text
-    assert "join:MEMBER_ID_REQUIRED" in text
-    assert "Stable: sync-timeout" in text
-
-
-def test_reaching_what_the_tables_call_unreachable_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "REACHED ALL THE SAME" not in _outcome(Coverage())
-    coverage = Coverage()
-    coverage.answers["commit", "KAFKA_STORAGE_ERROR"] += 1
-    assert "REACHED ALL THE SAME" in _outcome(coverage)
-    coverage = Coverage()
-    coverage.transitions["Stable", "left"] += 1
-    monkeypatch.setattr(report, "UNREACHABLE_TRANSITIONS", {("Stable", "left"): "nobody leaves"})
-    assert "Stable: left: nobody leaves  REACHED ALL THE SAME" in _outcome(coverage)

@@ -6,14 +6,12 @@ import json
 
 import pytest
 
-from groupstorm.coordinator.coordinator import GroupCoordinator
-from tests.oracle.comparison import changes_only, difference
+from tests.oracle.comparison import difference
 from tests.oracle.coordinator import compare
 from tests.oracle.differential import Outcome, our_answer
-from tests.oracle.faults import DeafToRebalances, Late
+from tests.oracle.faults import DeafToRebalances
 from tests.oracle.report import summary
 from tests.oracle.running import Seconds
-from tests.oracle.scripts.generator import random_script
 from tests.oracle.transcripts import transcript
 
 _COUNT = 60
@@ -39,14 +37,9 @@ def deaf() -> Outcome:
 
 
 @pytest.mark.slow
-def test_a_fault_is_found(deaf: Outcome) -> None:
-    assert deaf.different
-    assert all(script_id.startswith("1-") for script_id in deaf.different)
-
-
-@pytest.mark.slow
 def test_a_difference_is_shrunk_to_a_few_steps(deaf: Outcome) -> None:
     """Two members, of whom the first hears nothing of the second: nothing of it can be left out."""
+    assert deaf.found
     for script, kafkas, ours in deaf.found:
         assert len(script["steps"]) <= 5
         assert script["steps"][-1]["op"] == "heartbeat"
@@ -66,14 +59,6 @@ def test_a_difference_is_printed_as_a_transcript(deaf: Outcome) -> None:
     assert len(steps) == len(deaf.found[0].script["steps"])
     assert [line.split()[0] for line in text.splitlines() if "ms  heartbeat" in line] == ["KAFKA", "OURS"]
     assert '\n      error: Kafka "REBALANCE_IN_PROGRESS"\n             ours  "NONE"' in text
-
-
-@pytest.mark.slow
-def test_a_single_millisecond_is_a_difference() -> None:
-    outcome = compare(stand_in, 30, seed=1, shown_max=1, coordinator=Late)
-    found = difference(*outcome.found[0][1:])
-    assert found is not None
-    assert len(outcome.found[0].script["steps"]) <= 4
 
 
 # --- comparison ------------------------------------------------------------------------------------
@@ -99,26 +84,3 @@ def test_an_answer_equals_itself() -> None:
 def test_whatever_differs_is_a_difference(other: dict[str, object]) -> None:
     assert difference(_ANSWER, other) is not None
     assert difference(other, _ANSWER) is not None
-
-
-def test_free_texts_are_not_compared() -> None:
-    one = {"t": 0, "step": 0, "kind": "invalid", "why": "one"}
-    assert difference({**_ANSWER, "events": [one]}, {**_ANSWER, "events": [{**one, "why": "two"}]}) is None
-    assert difference({"id": "s", "failed": "one"}, {"id": "s", "failed": "two"}) is None
-
-
-def test_changes_only_is_what_the_script_command_gives_with_changes() -> None:
-    from groupstorm.coordinator.script.run import run_scenario
-    from groupstorm.coordinator.script.scenario import read_scenario
-
-    for number in range(20):
-        script = random_script(2, number)
-        changes = run_scenario(read_scenario(json.dumps(script), "test"), changes=True)
-        assert changes_only(our_answer(script)) == json.loads(json.dumps(changes))
-
-
-def test_a_watched_coordinator_answers_as_an_unwatched_one() -> None:
-    from tests.oracle.coverage import Coverage
-
-    script = random_script(2, 3)
-    assert our_answer(script, Coverage().watch) == our_answer(script, GroupCoordinator)

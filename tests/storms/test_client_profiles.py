@@ -73,18 +73,6 @@ def test_a_resolved_scenario_keeps_each_clients_defaults(profiles: str) -> None:
         )
 
 
-@pytest.mark.parametrize("written", ["sarama", "java,sarama", "java,java", ["java", 3], ""])
-def test_unknown_clients_are_refused(written: object) -> None:
-    with pytest.raises(InputError, match="client_profile"):
-        given(client_profile=written)
-
-
-def test_each_clients_own_settings_are_checked() -> None:
-    overrides = {"client_profile": "java,aiokafka", "heartbeat.interval.ms": 12_000}
-    with pytest.raises(InputError, match=r"must be lower than session.timeout.ms \(10000\)"):
-        load("cold-start").resolve(None, 0, overrides)
-
-
 def test_a_mixed_group_votes_for_the_assignor_that_all_have() -> None:
     result = storm(scenario([START], members=4, partitions=8, client_profile="java,librdkafka", **FIXED))
     completed = result.events("group_state_changed", state="CompletingRebalance")

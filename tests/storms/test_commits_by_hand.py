@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from groupstorm.problems import InputError
-from tests.soaking import one_in
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 
 WORLD: dict[str, Any] = {
@@ -98,29 +96,3 @@ def test_a_commit_takes_a_round_trip() -> None:
         for commits in ("record", "batch")
     }
     assert growths == {"record": 9.1, "batch": 0.0}
-
-
-@pytest.mark.parametrize(
-    ("commits", "protocol"),
-    one_in(3, [("batch", "classic"), ("record", "classic"), ("batch", "consumer"), ("record", "consumer")]),
-)
-def test_exact_and_computed_rows_are_equal(commits: str, protocol: str) -> None:
-    steps: list[dict[str, Any]] = [
-        {"at_ms": 20_200, "do": "busy", "members": [0], "for_ms": 30_000},
-        {"at_ms": 70_500, "do": "pause", "members": [1], "for_ms": 60_000},
-        {"at_ms": 150_300, "do": "crash-restart", "members": [0, 2]},
-    ]
-    settings = {
-        "members": 4, "partitions": 9, "net_latency_ms": 2, "group.protocol": protocol, "commits": commits,
-        "max.poll.interval.ms": 10_000, "start_ms": 5_000,
-    }  # fmt: skip
-    if protocol == "consumer":
-        settings["partition.assignment.strategy"] = ["cooperative-sticky"]
-    computed, simulated = (ran(*steps, exact=exact, **settings) for exact in (False, True))
-    assert computed.rows == simulated.rows
-    assert computed.broken == {}
-
-
-def test_streams_applications_commit_by_their_own_interval() -> None:
-    with pytest.raises(InputError, match=r"commits: 'batch' is not for application: streams"):
-        storm(scenario([START], application="streams", commits="batch"))

@@ -33,22 +33,6 @@ def test_a_resolved_scenario_names_what_differs_from_the_defaults() -> None:
     assert "group.consumer.session.timeout.ms" not in written
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"client_profile": "aiokafka"}, "group.protocol: consumer: the members of client_profile aiokafka"),
-        ({"group.consumer.heartbeat.interval.ms": 45_000}, r"must be lower than .* \(45000"),
-        ({"net_latency_ms": 6_000}, "net_latency_ms: up to 6000 ms must stay below group.consumer.heartbeat"),
-        ({"session.timeout.ms": 6_000}, "session.timeout.ms: 6000: .* use group.consumer.session.timeout.ms"),
-        ({"heartbeat.interval.ms": "1s"}, "heartbeat.interval.ms: '1s': .* use group.consumer.heartbeat"),
-        ({"partition.assignment.strategy": "range"}, "strategy: 'range': .* use group.remote.assignor"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(settings: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        load("cold-start").resolve(None, 1, CONSUMER | {"auto.commit.interval.ms": 20_000} | settings)
-
-
 def test_of_members_of_a_consumer_group_only_the_settings_that_they_have_are_checked() -> None:
     """heartbeat.interval.ms is 3,000, and group.min.session.timeout.ms above session.timeout.ms."""
     given = {"net_latency_ms": 4_000, "group.min.session.timeout.ms": 50_000}
@@ -56,27 +40,11 @@ def test_of_members_of_a_consumer_group_only_the_settings_that_they_have_are_che
     assert resolved.settings.choice("group.protocol") == "consumer"
 
 
-def test_settings_of_the_other_protocol_are_refused_with_a_protocol() -> None:
-    rule = {"members": [0], "settings": {"group.protocol": "consumer", "session.timeout.ms": 9_000}}
-    with pytest.raises(InputError, match=r"member_settings: 1: settings: session\.timeout\.ms: 9000"):
-        load("cold-start").resolve(None, 1, {"member_settings": [rule]})
-    with pytest.raises(InputError, match=r"group\.remote\.assignor: 'range': members with .* classic"):
-        load("cold-start").resolve(None, 1, {"group.protocol": "classic", "group.remote.assignor": "range"})
-
-
 def test_threads_of_kafka_streams_are_refused() -> None:
     with pytest.raises(
         InputError, match=r"group\.protocol: consumer: .*threads of Kafka Streams .* classic or streams"
     ):
         load("standby-loss").resolve(None, 1, CONSUMER)
-
-
-def test_a_quiet_member_is_counted_with_every_heartbeat() -> None:
-    """Two members and 100 s: one heartbeat every 5 s each, computed or sent."""
-    quiet = scenario([START], members=2, partitions=4, least_duration_ms=100_000, **FIXED, **CONSUMER)
-    found = [storm(quiet, exact=exact).figures for exact in (False, True)]
-    assert found[0] == found[1]
-    assert 40 <= (found[0].requests or {})["ConsumerGroupHeartbeat"] <= 50
 
 
 # -- a handover, part by part ------------------------------------------------------------------------
@@ -97,13 +65,6 @@ def test_a_handover_takes_as_long_as_on_a_published_cluster() -> None:
     assert handover.until_heartbeat_us == pytest.approx(4_730_000, abs=50_000)
     assert handover.until_poll_us == pytest.approx(860_000, abs=200_000)
     assert handover.unowned_us == pytest.approx(6_603_000, abs=200_000)
-
-
-def test_no_part_of_a_handover_is_longer_than_what_it_waits_for() -> None:
-    found = handovers(storm("new-protocol", 3, "consumer", settings={"phases": "aligned"}).rows)
-    assert len(found) > 50
-    assert all(one.until_revoked_us <= 1_100_000 for one in found), "one poll interval, one commit"
-    assert all(one.until_poll_us <= 2_200_000 for one in found), "two poll intervals: one commits before"
 
 
 # -- ends of members ---------------------------------------------------------------------------------

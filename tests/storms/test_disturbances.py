@@ -6,8 +6,6 @@ from typing import Any
 
 import pytest
 
-from groupstorm.problems import InputError
-from tests.soaking import one_in
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 from tools.fuzz.trial import compare
 
@@ -41,14 +39,6 @@ def test_a_member_whose_requests_are_swallowed_is_removed_after_its_session(dire
     [(lost_us, lost)] = result.events("partitions_lost", member="member-1")
     assert lost.cause == "UNKNOWN_MEMBER_ID"
     assert lost_us == 130 * SECOND + 2_000
-    assert result.broken == {}
-
-
-@pytest.mark.parametrize("direction", one_in(3, ["both", "requests", "responses"]))
-def test_a_short_partition_goes_unnoticed(direction: str) -> None:
-    result = run(partition(60_000, 30_000, direction))
-    assert result.figures.generations == 1
-    assert not result.events("member_removed")
     assert result.broken == {}
 
 
@@ -167,16 +157,6 @@ def test_a_failing_write_makes_all_members_join_again_until_it_succeeds() -> Non
 # -- clocks that drift -----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("ppm", "between_us"), one_in(2, [(100_000, 2_727_272), (0, 3_000_000), (-100_000, 3_333_333)])
-)
-def test_a_drifting_clock_changes_the_time_between_heartbeats(ppm: int, between_us: int) -> None:
-    """1,000 s of heartbeats: as many as true time has intervals of the member's clock."""
-    result = run(members=1, least_duration_ms=1_000_000, clock_drift_ppm=ppm)
-    heartbeats = (result.figures.requests or {})["Heartbeat"]
-    assert heartbeats == pytest.approx(1_000_000_000 / between_us, abs=6)
-
-
 def test_only_the_member_with_the_fast_clock_leaves_earlier() -> None:
     """max.poll.interval.ms of 30 s is over after 30 / 1.1 s on a clock that is fast by 10 %."""
     rules = [{"members": [1], "settings": {"clock_drift_ppm": 100_000}}]
@@ -191,46 +171,6 @@ def test_a_slow_clock_sees_new_partitions_later() -> None:
     result = run(grown, clock_drift_ppm=-100_000, **{"metadata.max.age.ms": 90_000})
     [(asked_us, _)] = result.events("rejoin_requested", cause="metadata-changed")
     assert asked_us == 100_000_000
-
-
-@pytest.mark.parametrize(
-    ("step", "message"),
-    [
-        (partition(1, 1, "sideways"), "direction: 'sideways': expected requests, responses, both"),
-        ({"at_ms": 1, "do": "slow-appends", "for_ms": 1}, "slow-appends needs append_ms"),
-        ({"at_ms": 1, "do": "reconnect-storm", "members": "all", "for_ms": 1}, "reconnect-storm needs count"),
-    ],
-)
-def test_steps_that_cannot_be(step: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        scenario([START, step]).resolve(None, 1, {})
-
-
-@pytest.mark.slow
-def test_exact_and_computed_traces_are_equal_through_all_of_them() -> None:
-    steps: list[dict[str, Any]] = [
-        {**START, "over_ms": 4_000},
-        {**partition(20_000, 25_000, "responses"), "members": [0, 1]},
-        {"at_ms": 30_000, "do": "rolling-restart"},
-        {"at_ms": 60_000, "do": "reconnect-storm", "members": [2, 3], "count": 7, "for_ms": 20_000},
-        {**partition(65_000, 80_000, "both"), "members": [0]},
-        {**partition(70_000, 80_000, "requests"), "members": [1]},
-        {"at_ms": 80_000, "do": "slow-appends", "for_ms": 50_000, "append_ms": 900},
-        {"at_ms": 200_000, "do": "failing-appends", "for_ms": 5_000},
-        {"at_ms": 201_000, "do": "add", "count": 2},
-    ]
-    rules = [
-        {"members": [1], "settings": {"clock_drift_ppm": 40_000}},
-        {"members": [2], "settings": {"clock_drift_ppm": -40_000}},
-    ]
-    what = scenario(
-        steps, members=4, partitions=9, start_ms={"exactly": 2_000}, ready_ms=0, member_settings=rules
-    )
-    for seed in range(3):
-        computed, exact = (storm(what, seed, exact=each) for each in (False, True))
-        assert computed.rows == exact.rows
-        assert computed.figures == exact.figures
-        assert computed.broken == {}
 
 
 FAILOVER = {"at_ms": 60_000, "do": "coordinator-failover", "for_ms": 20_000}
@@ -284,15 +224,6 @@ def test_a_process_that_starts_in_the_outage_joins_when_the_coordinator_is_there
     assert result.broken == {}
 
 
-@pytest.mark.parametrize(("backoff_ms", "asked"), [(100, 3 * 200), (300, 3 * 66)])
-def test_members_ask_for_the_coordinator_every_retry_backoff(backoff_ms: int, asked: int) -> None:
-    """Three members are without one for 20 s."""
-    result = storm(scenario([START, FAILOVER], **MOVED, **{"retry.backoff.ms": backoff_ms}))
-    [(_, refused)] = result.events("requests_counted", error="COORDINATOR_NOT_AVAILABLE")
-    assert (refused.api, refused.count) == ("FindCoordinator", asked)
-    assert result.broken == {}
-
-
 def test_an_idle_application_polls_for_its_slow_batch_as_that_begins() -> None:
     """It polls every 20 s; max.poll.interval.ms counts from the slow batch, not from the poll before it."""
     steps = [START, {"at_ms": 75_000, "do": "busy", "members": [0], "for_ms": 120_000}]
@@ -300,19 +231,6 @@ def test_an_idle_application_polls_for_its_slow_batch_as_that_begins() -> None:
     result = storm(scenario(steps, members=1, record_rate=0, **settings))
     [(left_us, _)] = result.events("rejoin_requested", cause="poll-timeout")
     assert left_us == 75_000_000 + 30_000_000
-
-
-def test_an_assignment_that_outlasts_the_session_costs_the_leader_its_membership() -> None:
-    result = storm(scenario([START], members=3, assign_ms=50_000, settle_timeout_ms=60_000, **FIXED))
-    causes = {event.cause for _, event in result.events("member_removed")}
-    assert "session-expired" in causes, "the client's lock is held while the assignor runs: no heartbeats"
-    assert result.broken
-
-
-def test_a_group_that_nobody_can_join_does_not_settle() -> None:
-    result = storm(scenario([START], members=3, settle_timeout_ms=5_000, **FIXED, **{"group.max.size": 2}))
-    assert [event.error for _, event in result.events("member_failed")] == ["GROUP_MAX_SIZE_REACHED"]
-    assert result.broken == {}, "the two that are in do settle"
 
 
 def test_a_consumer_that_loses_its_connection_while_it_looks_up_its_offsets_asks_again() -> None:

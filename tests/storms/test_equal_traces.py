@@ -14,7 +14,7 @@ from groupstorm.clients.profiles import PROFILES
 from groupstorm.storms.scenario.files import load
 from tests.command import groupstorm
 from tests.storms.seed_pool import check_seeds
-from tests.storms.storms_in_memory import FIXED, START, scenario, storm
+from tests.storms.storms_in_memory import storm
 
 HERE = Path(__file__).parent
 ALL_STEPS = str(HERE / "all-steps.yaml")
@@ -81,23 +81,6 @@ def test_exact_and_computed_traces_are_equal_on_more_seeds(
     """Kafka Streams gets fewer seeds: its storms take long."""
     seeds = range(seed + 1, seed + (4 if name == STREAMS else 10))
     check_seeds(seed_processes, assert_equal_traces, seeds, name=name, variant=variant, settings=settings)
-
-
-def test_a_member_without_partitions_commits_nothing() -> None:
-    """Three members and one partition: one of them commits, in either way of simulating."""
-    alone = scenario([START], members=3, partitions=1, least_duration_ms=100_000, **FIXED)
-    found = [storm(alone, exact=exact).figures for exact in (False, True)]
-    assert found[0] == found[1]
-    committed = (found[0].requests or {})["OffsetCommit"]
-    assert 18 <= committed <= 20, "one member, every five seconds"
-
-
-def test_a_member_without_positions_commits_nothing() -> None:
-    """The committed offsets come after up to 1.8 s: commits every second begin before."""
-    settings = {"auto.commit.interval.ms": 1_000, "net_latency_ms": {"uniform": [1, 900]}}
-    early = scenario([START], members=3, partitions=3, **settings)
-    found = [[storm(early, seed, exact=exact).figures for seed in range(8)] for exact in (False, True)]
-    assert found[0] == found[1]
 
 
 def test_seeds_differ() -> None:

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
-from groupstorm.problems import InputError
 from groupstorm.storms.scenario.files import parse
 from tests.storms.storms_in_memory import FIXED, START, scenario, storm
 
@@ -78,21 +75,6 @@ def test_a_release_rolls_out_new_settings_and_the_resolved_scenario_keeps_them()
     assert chosen[-1] == "range"
 
 
-@pytest.mark.parametrize(
-    ("rules", "message"),
-    [
-        ({}, "expected a list"),
-        ([{"members": [0]}], "expected {members"),
-        ([{"members": [], "instance": "x"}], "a list of numbers of members"),
-        ([{"members": [0], "settings": {"partitions": 3}}], "1: settings: partitions: not a setting"),
-        ([{"members": [0], "settings": {"session.timeout.ms": 1000}}], "must be lower than session"),
-    ],
-)
-def test_rules_that_cannot_be(rules: object, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        scenario([START], **SMALL, member_settings=rules).resolve(None, 1, {})
-
-
 def test_variants_can_have_releases_of_their_own() -> None:
     text = """
     settings: {members: 3, partitions: 6, start_ms: {exactly: 1s}}
@@ -110,14 +92,6 @@ def test_variants_can_have_releases_of_their_own() -> None:
     assert all(not step.settings for step in what.resolve("nothing-new", 1, {}).steps)
     again = parse(what.resolve("two-steps", 1, {}).as_yaml(), "yaml", "x").resolve(None, None, {})
     assert [step.release for step in again.steps] == [0, 1, 2]
-
-
-@pytest.mark.parametrize("where", ["releases", "member_settings"])
-def test_a_file_cannot_name_code_for_some_members_either(where: str) -> None:
-    overlay: dict[str, object] = {"partition.assignment.strategy": ["os:system"]}
-    value = [overlay] if where == "releases" else [{"members": [0], "settings": overlay}]
-    with pytest.raises(InputError, match="cannot name code here"):
-        scenario([START], **SMALL, **{where: value}).resolve(None, 1, {})
 
 
 def test_members_and_topics_have_the_names_that_the_scenario_gives_them() -> None:
@@ -141,22 +115,6 @@ def test_rates_of_records_go_to_topics_by_name() -> None:
     [(_, first)] = result.events("scenario_started")
     assert first.partitions == ("orders-0", "orders-1", "payments-0")
     assert (result.figures.records_processed or 0) > 0
-
-
-@pytest.mark.parametrize(
-    ("settings", "complaint"),
-    [
-        ({"member_settings": [{"members": [0, 1], "name": "x"}]}, "one member that has it"),
-        ({"member_settings": [{"members": [0], "name": "member-1"}]}, "members 0 and 1 have this name"),
-        ({"topic_partitions": {"a b": 1}}, "topic_partitions: 'a b': expected letters"),
-        ({"topic_partitions": {"a": 0}}, "topic_partitions: 0 lies outside 1"),
-        ({"topic_partitions": {"a": 1}, "application": "streams"}, "is not for application: streams"),
-    ],
-)
-def test_names_that_are_refused(settings: dict[str, Any], complaint: str) -> None:
-    strategy = {} if "application" in settings else {"partition.assignment.strategy": "range"}
-    with pytest.raises(InputError, match=complaint):
-        scenario([START], **{"members": 3, **strategy, **settings}).resolve(None, 1, {})
 
 
 def test_a_rolling_restart_takes_the_durations_that_its_step_gives() -> None:

@@ -17,7 +17,6 @@ from groupstorm.storms.scenario.slow_work import read_slow_records
 from groupstorm.storms.world.looks import PollSettings
 from groupstorm.storms.world.poll_loop import PollLoop
 from groupstorm.storms.world.record_times import RecordTimes, SlowRecordTimes
-from tests.soaking import one_in
 
 MS, SECOND = 1_000, 1_000_000
 P = tuple(TopicPartition("topic-0", number) for number in range(4))
@@ -204,8 +203,7 @@ LONG = st.lists(
 )
 
 
-@pytest.mark.slow
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None)
 @given(
     FULL_RATES,
     LONG,
@@ -258,46 +256,6 @@ def test_looks_that_come_again_are_the_same_by_arithmetic_and_look_by_look(
         assert lazy.poll_after_us(now_us) == stepped.poll_after_us(now_us)
         assert lazy.last_poll_us(now_us) == stepped.last_poll_us(now_us)
         assert lazy.keeps_up(now_us) == stepped.keeps_up(now_us)
-
-
-@pytest.mark.parametrize("behind", [0, 130, 20_000])
-@pytest.mark.parametrize("process_ms", one_in(3, [2, 1.9, 2.5]))
-@pytest.mark.parametrize("fetch_records", [30, 60])
-def test_a_round_of_looks_is_left_at_any_instant(behind: int, process_ms: float, fetch_records: int) -> None:
-    """500 records a second arrive: more, as many, or less than the application works on. After a time that
-    differs from case to case it gets a batch of 0.7 s, and goes on with the partition whose turn it is."""
-    rates = {tp: ((0, rate),) for tp, rate in zip(P, (50_000, 100_000, 125_000, 225_000), strict=True)}
-    for number in range(25):
-        both = [
-            loop(rates, poll_records=50, fetch_records=fetch_records, process_ms=process_ms, steps=steps)
-            for steps in (False, True)
-        ]
-        now_us = 300 * SECOND
-        for each in both:
-            each.own(P, [rates[tp][0][1] * 300 // 1_000 - behind for tp in P], now_us)
-        now_us += 40 * SECOND + number * 1_137_311
-        for each in both:
-            each.stall(now_us, 700_000, polls=True)
-        lazy, stepped = both
-        for at_us in range(now_us - 5 * SECOND, now_us + 9 * SECOND, 331_337):
-            assert lazy.positions(at_us) == stepped.positions(at_us)
-            assert lazy.last_poll_us(at_us) == stepped.last_poll_us(at_us)
-
-
-@pytest.mark.slow
-@settings(deadline=None)
-@given(RATES, st.integers(1, 40), st.integers(1, 9))
-def test_nobody_is_faster_than_his_records_take(
-    arriving: list[int], process_ms: int, poll_records: int
-) -> None:
-    rates = {tp: ((0, rate),) for tp, rate in zip(P, arriving, strict=True)}
-    ours = loop(rates, process_ms=process_ms, poll_records=poll_records)
-    ours.own(P, (0, 0, 0, 0), 0)
-    for at_us in (SECOND, 5 * SECOND, 61 * SECOND):
-        done = sum(ours.positions(at_us).values())
-        assert done <= at_us // (process_ms * 1000)
-        if sum(arriving) * process_ms > 2_000_000:
-            assert done >= at_us // (process_ms * 1000) - at_us // SECOND - 200, "there is always work"
 
 
 # -- single questions, by hand: half a record a millisecond arrives, 50 between two polls, of 1 ms each ----

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from hashlib import blake2b
 from typing import Any
 
@@ -10,13 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.randomness import (
-    DRAW_BITS,
-    DRAW_SPAN,
-    Stream,
-    parse_distribution,
-    parse_varying,
-)
+from groupstorm.storms.scenario.randomness import DRAW_SPAN, Stream, parse_distribution, parse_varying
 
 
 def split_mix_64(state: int) -> int:
@@ -40,15 +32,6 @@ def test_streams_differ_by_seed_and_by_name() -> None:
     assert len({tuple(stream.at(k) for k in range(4)) for stream in streams}) == len(streams)
 
 
-def test_draws_are_the_same_in_another_process() -> None:
-    code = (
-        "from groupstorm.storms.scenario.randomness import Stream\n"
-        "print([Stream(7, 'x').at(k) for k in range(3)])"
-    )
-    printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
-    assert printed.strip() == str([Stream(7, "x").at(k) for k in range(3)])
-
-
 def test_a_pair_begins_with_the_single_draw() -> None:
     stream = Stream(3, "pair")
     for k in (-2, 0, 7):
@@ -56,14 +39,6 @@ def test_a_pair_begins_with_the_single_draw() -> None:
         assert first == stream.at(k)
         assert 0 <= second < DRAW_SPAN
         assert second != first
-
-
-def test_draws_are_spread_evenly() -> None:
-    stream = Stream(3, "even")
-    tenths = [0] * 10
-    for k in range(10_000):
-        tenths[stream.at(k) * 10 >> DRAW_BITS] += 1
-    assert all(850 < count < 1150 for count in tenths)
 
 
 # -- distributions ---------------------------------------------------------------------------------
@@ -93,12 +68,6 @@ def test_quantiles_are_met_and_linear_between() -> None:
     assert distribution.at(DRAW_SPAN // 2) == 10_000
     assert distribution.at(3 * DRAW_SPAN // 4) == 60_000
     assert distribution.largest_us == 110_000
-
-
-def test_p50_and_p95_are_met() -> None:
-    distribution = parse_distribution("x", {"p50": 20_000, "p95": 35_000})
-    assert distribution.at(DRAW_SPAN // 2) == 20_000_000
-    assert distribution.at(DRAW_SPAN * 95 // 100) == pytest.approx(35_000_000, abs=1)
 
 
 @given(st.integers(0, 10**6), st.integers(0, 10**6), st.integers(0, DRAW_SPAN - 1))

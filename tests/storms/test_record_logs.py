@@ -9,8 +9,6 @@ from hypothesis import strategies as st
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RecordLogs
-from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.topics import rates_of
 
 P0, P1 = TopicPartition("t", 0), TopicPartition("t", 1)
 
@@ -21,24 +19,12 @@ def _logs(*rates: tuple[int, int]) -> RecordLogs:
     return RecordLogs(lambda _: rates)
 
 
-def test_constant_rate() -> None:
-    logs = _logs((0, 100_000))
-    assert [logs.end(P0, us) for us in (0, 9_999, 10_000, 1_000_000)] == [0, 0, 1, 100]
-    assert logs.arrived_us(P0, 0) == 10_000
-    assert logs.next_change_us(0) is None
-
-
 def test_rates_that_change() -> None:
     logs = _logs((0, 1_000_000), (5_000_000, 0), (7_000_000, 500))
     assert logs.end(P0, 5_000_000) == logs.end(P0, 8_999_999) == 5_000
     assert [logs.rate(P0, us) for us in (4_999_999, 5_000_000, 7_000_000)] == [1_000_000, 0, 500]
     assert (logs.arrived_us(P0, 4_999), logs.arrived_us(P0, 5_000)) == (5_000_000, 9_000_000)
     assert [logs.next_change_us(us) for us in (0, 5_000_000, 7_000_000)] == [5_000_000, 7_000_000, None]
-
-
-def test_a_record_is_there_when_it_has_arrived_as_a_whole() -> None:
-    logs = _logs((0, 999_999_999))
-    assert [logs.end(P0, us) for us in (1, 2)] == [0, 1]
 
 
 def test_a_log_that_is_created_after_a_long_time_begins_empty() -> None:
@@ -58,19 +44,9 @@ def test_a_log_that_is_created_again_is_empty_again() -> None:
     assert logs.end(P1, 11_000_000) == 1_100, "the other one has been there from the beginning"
 
 
-def test_log_without_records_stays_empty() -> None:
-    logs = _logs((0, 0))
-    assert logs.end(P0, 10**12) == 0
-    assert logs.arrived_us(P0, 0) is None
-
-
 def test_partitions_have_rates_of_their_own() -> None:
     logs = RecordLogs(lambda tp: ((0, 1_000 * (tp.partition + 1)),))
     assert (logs.end(P0, 5_000_000), logs.end(P1, 5_000_000)) == (5, 10)
-
-
-def test_rates_of_the_settings() -> None:
-    assert rates_of(Settings(("", {"record_rate": 7})), "t", 0) == ((0, 7_000),)
 
 
 @given(st.integers(-1, 60), PIECES)

@@ -129,27 +129,3 @@ def test_a_file_that_cannot_be_used_is_named_with_its_line(
     with pytest.raises(InputError, match=message) as refused:
         load(str(scenario)).resolve(None, 1, {})
     assert "rates.csv" in str(refused.value) or "record_rate_over_time" in str(refused.value)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("record_rate", -1, "-1"),
-        ("record_rate", {"topic-9": 3}, "'topic-9' is none of the topics"),
-        ("record_rate", 0.00001, "at most three decimals"),
-        ("record_skew", {"zipf": -1}, "exponent"),
-        ("record_skew", {"hot": {"partitions": 0, "share": "50%"}}, "a number of partitions"),
-        ("record_skew", {"hot": {"partitions": 1, "share": "150%"}}, "at most 100%"),
-        ("record_skew", "zipf", r"\{zipf: 1.0\}"),
-        ("record_rate_over_time", [{"at": "5m"}], "factor"),
-        ("record_rate_over_time", [{"at": "5m", "factor": 1}, {"at": "1m", "factor": 2}], "sort by at"),
-        ("record_rate_over_time", [{"at": "5 minutes", "factor": 1}], "5m"),
-        ("record_rate_over_time", {"period": "24h", "low": 2, "high": 1}, "lies below low"),
-        ("record_rate_over_time", {"file": "missing.csv"}, "missing.csv: no such file"),
-        ("record_rate_over_time", {"file": "/dev/null"}, "expected a file"),
-    ],
-)
-def test_what_cannot_be_a_rate_is_refused(name: str, value: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message) as refused:
-        parse("steps: [{at_ms: 0, do: start}]", "yaml", "f").resolve(None, 1, {name: value})
-    assert name in str(refused.value)

@@ -79,14 +79,6 @@ def test_two_rounds_are_no_livelock_and_a_late_rest_is_said() -> None:
     assert "settled late: the group came to rest 23 minutes" in str(settling.sentence(True, 23 * MINUTE_US))
 
 
-@pytest.mark.parametrize("before", ["Assigning", "Empty"])
-def test_targets_of_a_consumer_group_are_rounds_also_if_it_was_empty(before: str) -> None:
-    rounds = Rounds()
-    for previous, state in ((before, "Stable"), ("Stable", "Empty"), ("Stable", "Assigning")):
-        rounds.group_changed(GroupStateChanged("g", previous, state, 3, "x", None, None, None, 1), 7)
-    assert rounds.completed_us == [7]
-
-
 def test_a_member_of_a_consumer_group_that_comes_back_to_it_again_and_again_is_a_livelock() -> None:
     """The only member polls every 400 s, and 300 s are allowed: whenever it leaves, the group is empty."""
     alone = {"members": 1, "partitions": 1, "group.protocol": "consumer", "poll_interval_ms": 400_000}

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.problems import InputError
 from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.scenario.slow_work import read_slow_records
 from groupstorm.storms.world.record_times import SlowRecordTimes
@@ -91,29 +90,3 @@ def test_a_machine_makes_its_members_slower() -> None:
     assert (quick.figures.lag_peak or 0) < 20
     # 100 s at 10 a second, of which a member with 200 ms a record processes 5 a second.
     assert slow.figures.lag_peak == pytest.approx(500, abs=60)
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "message"),
-    [
-        ("slow_records", [{"partition": 0, "takes": "1s"}], "1: .*expected {partition"),
-        ("slow_records", [{"every": 0, "takes": "1s"}], "every: 0"),
-        ("slow_records", [{"every": 9, "takes": "1s", "then": "crash"}], "name one record"),
-        ("slow_records", [{"partition": 0, "offset": 1, "takes": "soon"}], "takes: 'soon'"),
-        ("slow_records", [{"partition": 0, "offset": 1, "takes": 1, "colour": 1}], "colour: no such field"),
-        ("slow_records", [{"partition": 0, "offset": 1, "takes": 1, "then": "wait"}], "then: 'wait'"),
-        ("slow_records", [{"topic": "orders", "at": 1, "partition": 0, "takes": 1}], "'orders' is none of"),
-        (
-            "slow_records",
-            [{"at": 1, "partition": 9, "takes": 1}],
-            "partition: 9: expected at most",
-        ),
-        ("machines", [{"members": [0]}], "expected {members"),
-        ("machines", [{"members": [0], "factor": 0}], "more than 0"),
-        ("machines", [{"members": [0], "factor": 2}, {"members": [0], "factor": 3}], "on another machine"),
-    ],
-)
-def test_what_cannot_be_is_refused(name: str, value: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message) as refused:
-        scenario([START], **{**FIXED, name: value}).resolve(None, 1, {})
-    assert name in str(refused.value)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 from itertools import pairwise
-from typing import Any
 
 import pytest
 
@@ -77,42 +76,6 @@ def test_pauses_of_a_collector_are_drawn() -> None:
     assert len(set(between)) == len(between)
     assert sum(lasted) / len(lasted) == pytest.approx(300_000, rel=0.2)
     assert sum(between) / len(between) == pytest.approx(4_000_000, rel=0.2)
-
-
-#: Requests until a member that is alone has its partition.
-STARTED = {
-    "JoinGroup MEMBER_ID_REQUIRED": 1,
-    "JoinGroup": 1,
-    "SyncGroup": 1,
-    "OffsetFetch": 1,
-    "FindCoordinator": 1,
-}
-
-
-@pytest.mark.parametrize("exact", [False, True])
-@pytest.mark.parametrize(
-    ("step", "at_ms", "more"),
-    [
-        # heartbeats leave at 6006, 9006 ... 60006, commits at 8008, 13008 ... 58008, and one from close()
-        ({"do": "stop"}, 61_000, {"Heartbeat": 19, "OffsetCommit": 12, "LeaveGroup": 1}),
-        # the last heartbeat and the last commit are under way
-        ({"do": "crash"}, 60_006, {"Heartbeat": 18, "OffsetCommit": 11}),
-        ({"do": "crash"}, 60_007, {"Heartbeat": 19, "OffsetCommit": 11}),
-        ({"do": "crash"}, 58_008, {"Heartbeat": 18, "OffsetCommit": 10}),
-        # a heartbeat at the end, at 71000; the next commit would come 5 s later
-        ({"do": "pause", "for_ms": 10_000}, 61_000, {"Heartbeat": 20, "OffsetCommit": 11}),
-        ({"do": "disconnect", "for_ms": 10_000}, 61_000, {"Heartbeat": 20, "OffsetCommit": 11}),
-    ],
-)
-def test_requests_of_a_member_that_is_alone_are_counted(
-    step: dict[str, Any], at_ms: int, more: dict[str, int], exact: bool
-) -> None:
-    result = played({"at_ms": at_ms, "members": [0], **step}, exact=exact, record_rate=0)
-    counted = {
-        f"{event.api} {event.error or ''}".strip(): event.count
-        for _, event in result.events("requests_counted")
-    }
-    assert counted == STARTED | more
 
 
 def test_python_looks_for_cycles_rarely_during_a_storm_and_as_before_afterwards_and_behind_an_error() -> None:

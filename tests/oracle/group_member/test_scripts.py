@@ -39,18 +39,12 @@ def test_our_member_does_what_kafkas_does(kind: MemberKind) -> None:
 @pytest.mark.parametrize(
     ("name", "methods", "fields"),
     [
-        (
-            "group-member",
-            {"onPartitionsAssigned", "onPartitionsRevoked", "onPartitionsLost"},
-            {"topics", "regex", "assignor", "owned", "instance", "rack", "rebalance_timeout"},
-        ),
-        (
-            "streams-thread",
-            {"onTasksAssigned", "onTasksRevoked", "onAllTasksLost"},
-            {"topology", "active", "standby", "warmup", "offsets", "end_offsets", "instance", "rack"},
-        ),
+        ("group-member", {"onPartitionsAssigned", "onPartitionsRevoked", "onPartitionsLost"},
+         {"topics", "regex", "assignor", "owned", "instance", "rack", "rebalance_timeout"}),
+        ("streams-thread", {"onTasksAssigned", "onTasksRevoked", "onAllTasksLost"},
+         {"topology", "active", "standby", "warmup", "offsets", "end_offsets", "instance", "rack"}),
     ],
-)
+)  # fmt: skip
 def test_the_recordings_meet_every_state_callback_and_field(
     name: str, methods: set[str], fields: set[str]
 ) -> None:

@@ -9,8 +9,7 @@ import pytest
 
 from tests.oracle.build import Built
 from tests.oracle.command import main
-from tests.oracle.member import command, recordings
-from tests.oracle.member.comparison import Difference
+from tests.oracle.member import command
 from tests.oracle.member.recordings import read_golden
 from tests.oracle.member.requests import Json
 from tests.oracle.member.situation import Situation
@@ -51,20 +50,3 @@ def test_a_difference_that_is_not_known_ends_with_1_and_both_sides(
     assert "JoinGroup.client_id differs, which is not known" in out
     assert "    Kafka: another\n    ours:  c\n" in out
     assert out.endswith("situations: 2 of 1 kinds; with unknown differences: 2\n")
-
-
-def test_recordings_are_written_as_they_are_read(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    was = recordings.GOLDEN
-    monkeypatch.setattr(recordings, "GOLDEN", tmp_path / "golden.jsonl")
-    (tmp_path / "golden.jsonl").write_bytes(was.read_bytes())
-    monkeypatch.setattr(command, "SITUATIONS", SITUATIONS)
-    monkeypatch.setattr(command, "meet_all", _equal)
-    main(["member", "--write-golden"])
-    assert (tmp_path / "golden.jsonl").read_bytes() == was.read_bytes()
-    assert f"{len(SITUATIONS)} recordings of Kafka's Java consumer written" in capsys.readouterr().out
-
-
-async def _equal(kafka: command.Recordings) -> dict[str, list[Difference]]:
-    return {name: [] for name in kafka}

@@ -57,44 +57,20 @@ def test_a_handover_breaks_nothing() -> None:
 
 
 FAULTS: list[tuple[str, list[Row], str, str]] = [
-    (
-        "the newcomer gets it before the old owner has given it up",
-        [*HANDOVER[:7], HANDOVER[8], HANDOVER[7]],
-        verdicts.TWO_HOLDERS,
-        "t-1 was given to b while a had it",
-    ),
+    ("the newcomer gets it before the old owner has given it up", [*HANDOVER[:7], HANDOVER[8], HANDOVER[7]],
+     verdicts.TWO_HOLDERS, "t-1 was given to b while a had it"),
     ("the group epoch goes back", [*HANDOVER, bumped(3)], verdicts.EPOCHS, "group epoch 3 came after 3"),
-    (
-        "a target is computed for an older epoch",
-        [*HANDOVER, target(2)],
-        verdicts.EPOCHS,
-        "the target of epoch 2 came after that of epoch 3",
-    ),
-    (
-        "a member's epoch goes back to 0",
-        [*HANDOVER, row("a", 0, "0"), row("a", 3, "0")],
-        verdicts.EPOCHS,
-        "a went from member epoch 3 to 0",
-    ),
-    (
-        "a member's epoch goes back",
-        [*HANDOVER, row("a", 2, "0", state="STABLE"), row("a", 3, "0")],
-        verdicts.EPOCHS,
-        "a went from member epoch 3 to 2",
-    ),
-    (
-        "a member is never told of its target",
-        [*HANDOVER[:8], row("b", 3, "", state="UNRELEASED_PARTITIONS")],
-        verdicts.TARGETS,
-        "b never reached the target of epoch 3: UNRELEASED_PARTITIONS at member epoch 3",
-    ),
-    (
-        "a revocation never ends",
-        [*HANDOVER[:5], HANDOVER[6], row("b", 3, "")],
-        verdicts.REVOCATIONS,
-        "a never gave up t-1",
-    ),
-]
+    ("a target is computed for an older epoch", [*HANDOVER, target(2)], verdicts.EPOCHS,
+     "the target of epoch 2 came after that of epoch 3"),
+    ("a member's epoch goes back to 0", [*HANDOVER, row("a", 0, "0"), row("a", 3, "0")], verdicts.EPOCHS,
+     "a went from member epoch 3 to 0"),
+    ("a member's epoch goes back", [*HANDOVER, row("a", 2, "0", state="STABLE"), row("a", 3, "0")],
+     verdicts.EPOCHS, "a went from member epoch 3 to 2"),
+    ("a member is never told of its target", [*HANDOVER[:8], row("b", 3, "", state="UNRELEASED_PARTITIONS")],
+     verdicts.TARGETS, "b never reached the target of epoch 3: UNRELEASED_PARTITIONS at member epoch 3"),
+    ("a revocation never ends", [*HANDOVER[:5], HANDOVER[6], row("b", 3, "")], verdicts.REVOCATIONS,
+     "a never gave up t-1"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from groupstorm.assignors.contract import (
-    AssignmentRefused,
-    AssignmentResult,
     RebalanceProtocol,
-    TopicMetadata,
 )
-from groupstorm.assignors.userdata import Subscription
 from groupstorm.coordinator.classic import rebalances
 from groupstorm.storms.checks import verdicts
 from groupstorm.storms.world.simulation import simulate
@@ -22,13 +17,6 @@ from tests.storms.planted_faults import PLANT, Dealer
 from tests.storms.storms_in_memory import FIXED, START, MemorySink, Storm, scenario, storm
 
 COOPERATIVE = {"partition.assignment.strategy": "cooperative-sticky"}
-
-
-class Refuser(Dealer):
-    def assign(
-        self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
-    ) -> AssignmentResult:
-        raise AssignmentRefused("IllegalStateException", "will not")
 
 
 class Polite(Dealer):
@@ -77,13 +65,8 @@ CONSEQUENCES = {"zombie_ignores_on_partitions_lost": {verdicts.SETTLES}}
 CRASH = [START, {"at_ms": 60_000, "do": "crash", "members": [1]}]
 
 BY_RULES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str]] = [
-    (
-        "keeps_what_it_lost",
-        ADD,
-        {"start_ms": 0},
-        verdicts.ASSIGNED_ONLY,
-        "member-0 owns topic-0-9 in generation 2, which assigns it to others or to nobody",
-    ),
+    ("keeps_what_it_lost", ADD, {"start_ms": 0}, verdicts.ASSIGNED_ONLY,
+     "member-0 owns topic-0-9 in generation 2, which assigns it to others or to nobody"),
     (
         "zombie_never_loses",
         [START, {"at_ms": 60_000, "do": "disconnect", "members": [1], "for_ms": 100_000}],
@@ -92,13 +75,10 @@ BY_RULES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str]] = [
         "member-1 revoked topic-0-1, topic-0-10, topic-0-4 and 1 more, which it had lost "
         "before (UNKNOWN_MEMBER_ID)",
     ),
-    (
-        "zombie_ignores_on_partitions_lost",
-        [START, {"at_ms": 60_000, "do": "disconnect", "members": [1], "for_ms": 100_000}],
-        {},
-        verdicts.WORKS_ON_OWN,
-        "member-1 processes topic-0-1, topic-0-4, topic-0-7 and 1 more, but does not own them",
-    ),
+    ("zombie_ignores_on_partitions_lost",
+     [START, {"at_ms": 60_000, "do": "disconnect", "members": [1], "for_ms": 100_000}], {},
+     verdicts.WORKS_ON_OWN,
+     "member-1 processes topic-0-1, topic-0-4, topic-0-7 and 1 more, but does not own them"),
     (
         "paused_process_heartbeats",
         [START, {"at_ms": 60_000, "do": "pause", "members": [1], "for_ms": 60_000}],
@@ -107,48 +87,19 @@ BY_RULES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str]] = [
         "member-1 was silent for 60 s and still in the group: session.timeout.ms and the "
         "way of a request are 45.002 s",
     ),
-    (
-        "strangers_count_as_settled",
-        [START, {"at_ms": 60_000, "do": "disconnect", "members": [1], "for_ms": 100_000}],
-        {"tail_ms": 0},
-        verdicts.MEMBERS_LIVE,
-        "member-1 runs at the end, but is not in the group",
-    ),
-    (
-        "one_join_is_never_answered",
-        ADD,
-        {"start_ms": 0, "max.poll.interval.ms": 60_000},
-        verdicts.PARKED,
-        "the coordinator never answered the JoinGroup of member-3",
-    ),
-    (
-        "joins_for_ever",
-        [START],
-        {"settle_timeout_ms": 20_000},
-        verdicts.SETTLES,
-        "never at rest: 668 rounds in 105 seconds",
-    ),
-    (
-        "generation_stands_still",
-        ADD,
-        {"start_ms": 0},
-        verdicts.GENERATIONS,
-        "generation 1 came after generation 1",
-    ),
-    (
-        "wrong_previous_state",
-        ADD,
-        {"start_ms": 0},
-        verdicts.STATES,
-        "the group went from Stable to PreparingRebalance, but was Empty",
-    ),
-    (
-        "a_change_that_kafka_does_not_know",
-        ADD,
-        {"start_ms": 0},
-        verdicts.TRANSITIONS,
-        "the group went from Stable to PreparingRebalance because of rebalance-timeout",
-    ),
+    ("strangers_count_as_settled",
+     [START, {"at_ms": 60_000, "do": "disconnect", "members": [1], "for_ms": 100_000}], {"tail_ms": 0},
+     verdicts.MEMBERS_LIVE, "member-1 runs at the end, but is not in the group"),
+    ("one_join_is_never_answered", ADD, {"start_ms": 0, "max.poll.interval.ms": 60_000}, verdicts.PARKED,
+     "the coordinator never answered the JoinGroup of member-3"),
+    ("joins_for_ever", [START], {"settle_timeout_ms": 20_000}, verdicts.SETTLES,
+     "never at rest: 668 rounds in 105 seconds"),
+    ("generation_stands_still", ADD, {"start_ms": 0}, verdicts.GENERATIONS,
+     "generation 1 came after generation 1"),
+    ("wrong_previous_state", ADD, {"start_ms": 0}, verdicts.STATES,
+     "the group went from Stable to PreparingRebalance, but was Empty"),
+    ("a_change_that_kafka_does_not_know", ADD, {"start_ms": 0}, verdicts.TRANSITIONS,
+     "the group went from Stable to PreparingRebalance because of rebalance-timeout"),
     (
         "commits_are_forgotten",
         ADD,
@@ -157,13 +108,8 @@ BY_RULES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str]] = [
         "at 60.160 s 5591 of topic-0-9 is committed when member-0 gives it up, but the commit of 5996 had "
         "been accepted",
     ),
-    (
-        "owners_begin_too_far",
-        ADD,
-        {"start_ms": 0},
-        verdicts.NOTHING_SKIPPED,
-        "at 63.114 s member-3 begins topic-0-9 at 6001, 5 records beyond the committed 5996",
-    ),
+    ("owners_begin_too_far", ADD, {"start_ms": 0}, verdicts.NOTHING_SKIPPED,
+     "at 63.114 s member-3 begins topic-0-9 at 6001, 5 records beyond the committed 5996"),
     (
         "fenced_commits_count",
         ADD,
@@ -172,13 +118,8 @@ BY_RULES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str]] = [
         "after 60.008 s a commit of member-0-8d5c816f-1ebe-40ba-a867-1b92db010ecb in generation 0 for "
         "topic-0-0, topic-0-3, topic-0-6 and 1 more was accepted: the group is in generation 1",
     ),
-    (
-        "gaps_are_a_second_short",
-        CRASH,
-        {"start_ms": 0},
-        verdicts.TIMES_ADD_UP,
-        "unowned_partition_seconds is 236.768, and the rows of the owners add up to 252.768000 s",
-    ),
+    ("gaps_are_a_second_short", CRASH, {"start_ms": 0}, verdicts.TIMES_ADD_UP,
+     "unowned_partition_seconds is 236.768, and the rows of the owners add up to 252.768000 s"),
     (
         "former_generations_commit",
         ADD,
@@ -195,21 +136,11 @@ BY_RULES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str]] = [
         "at the end of the run Heartbeat of member-0-8d5c816f-1ebe-40ba-a867-1b92db010ecb in generation "
         "2 was accepted",
     ),
-    (
-        "former_epochs_commit",
-        ADD,
-        {"start_ms": 0, "group.protocol": "consumer"},
-        verdicts.FENCED,
-        "at the end of the run OffsetCommit of 4rZmrW1-cDXk_1u4CWqCoA in generation 3 was accepted",
-    ),
-    (
-        "duplicates_count_half",
-        CRASH,
-        {"start_ms": 0},
-        verdicts.RECORDS_ADD_UP,
-        "records_duplicated is 810, and by the rows of the owners it is 1620",
-    ),
-]
+    ("former_epochs_commit", ADD, {"start_ms": 0, "group.protocol": "consumer"}, verdicts.FENCED,
+     "at the end of the run OffsetCommit of 4rZmrW1-cDXk_1u4CWqCoA in generation 3 was accepted"),
+    ("duplicates_count_half", CRASH, {"start_ms": 0}, verdicts.RECORDS_ADD_UP,
+     "records_duplicated is 810, and by the rows of the owners it is 1620"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("fault", "steps", "settings", "invariant", "sentence"), BY_RULES)
@@ -244,11 +175,6 @@ def test_granting_before_revoking_ends_the_leader_as_kafkas_client_does() -> Non
     failed = [event.error for _, event in result.events("member_failed")]
     assert "IllegalStateException" in failed
     assert verdicts.ONE_OWNER not in result.broken
-
-
-def test_an_assignor_that_refuses_ends_the_leader() -> None:
-    result = of_dealer(Refuser("refuser"))
-    assert {event.error for _, event in result.events("member_failed")} == {"IllegalStateException"}
 
 
 def test_an_operation_of_the_coordinator_that_fails_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,6 @@ from groupstorm.storms.checks.verdicts import (
     listed,
 )
 from groupstorm.trace.events.coordinator import GroupConverted, GroupCreated, GroupDeleted, OperationFailed
-from groupstorm.trace.rows import TracedEvent
 from tests.storms.checks import rows as r
 from tests.storms.checks.rows import Row, check
 
@@ -36,20 +35,14 @@ FOUR_JOIN: list[Row] = [(0, r.join_parked(f"{process}-1")) for process in "dcba"
 PARKED_CASES: list[tuple[list[Row], str]] = [
     ([PREPARE, (0, r.join_parked("a-1")), COMPLETE, (0, r.join_answered("a-1")), STABLE], HELD),
     ([PREPARE, (0, r.join_parked("a-1")), COMPLETE], HELD),  # the phase has just ended
-    (
-        [PREPARE, (0, r.join_parked("a-1")), COMPLETE, STABLE],
-        "the coordinator never answered the JoinGroup of a",
-    ),
-    (
-        [PREPARE, *FOUR_JOIN, COMPLETE, (0, r.join_answered("b-1")), STABLE],
-        "the coordinator never answered the JoinGroup of a, c, d",
-    ),
+    ([PREPARE, (0, r.join_parked("a-1")), COMPLETE, STABLE],
+     "the coordinator never answered the JoinGroup of a"),
+    ([PREPARE, *FOUR_JOIN, COMPLETE, (0, r.join_answered("b-1")), STABLE],
+     "the coordinator never answered the JoinGroup of a, c, d"),
     ([COMPLETE, (0, r.sync_parked("a-1")), STABLE, (0, r.sync_answered("a-1")), PREPARE], HELD),
     ([COMPLETE, (0, r.sync_parked("a-1")), STABLE], HELD),
-    (
-        [COMPLETE, (0, r.sync_parked("a-1")), STABLE, PREPARE],
-        "the coordinator never answered the SyncGroup of a",
-    ),
+    ([COMPLETE, (0, r.sync_parked("a-1")), STABLE, PREPARE],
+     "the coordinator never answered the SyncGroup of a"),
     # Kafka does not answer the SyncGroup of a member that it removes, before or after the phase's end
     ([COMPLETE, (0, r.sync_parked("a-1")), (0, r.removed("a-1")), STABLE, PREPARE], HELD),
     ([COMPLETE, (0, r.sync_parked("a-1")), STABLE, (0, r.removed("a-1")), PREPARE], HELD),
@@ -95,71 +88,61 @@ IN_GROUP: list[Row] = [
 LIMIT_US = 1_000
 
 
-def silence(*rows: Row) -> bool:
-    """Whether the silent member was removed in time."""
-    return said([*IN_GROUP, *rows], SILENCE, LIMIT_US) == HELD
+CRASHED: Row = (5, r.crashed("a-1"))
+PAUSED: Row = (5, r.paused("a-1"))
+WRITTEN: list[Row] = [COMPLETE, (1, r.sync_parked("a-1")), (1, r.sync_answered("a-1")), (1, STABLE[1])]
+UNLOADED: Row = (400, GroupDeleted("g", "unloaded"))
 
 
-def test_a_crashed_member_is_removed_within_its_session() -> None:
-    assert silence((5, r.crashed("a-1")), (5 + LIMIT_US, r.removed("a-1")))
-    assert not silence((5, r.crashed("a-1")), (6 + LIMIT_US, r.removed("a-1")))
+def removed(after_us: int) -> Row:
+    return (after_us + LIMIT_US, r.removed("a-1"))
 
 
-def test_a_paused_member_is_removed_within_its_session() -> None:
-    assert silence((5, r.paused("a-1")), (5 + LIMIT_US, r.resumed("a-1")))
-    assert not silence((5, r.paused("a-1")), (6 + LIMIT_US, r.resumed("a-1")))
-    assert silence((5, r.paused("a-1")), (9, r.removed("a-1")), (9_000, r.resumed("a-1")))
-    assert silence((5, r.paused("a-1", "slow-batch")), (9_000, r.resumed("a-1")))
+@pytest.mark.parametrize(
+    ("rows", "since_us"),
+    [
+        ([CRASHED], 5),
+        # a process that dies while it stands still is silent since then
+        ([PAUSED, (900, r.crashed("a-1"))], 5),
+        # a response begins the session again
+        ([CRASHED, (500, r.join_answered("a-1"))], 500),
+        ([CRASHED, (500, r.sync_answered("a-1"))], 500),
+        ([CRASHED, (500, r.reconciled("a-1"))], 500),
+        # so does a round that closes, and not one that begins
+        ([CRASHED, (500, COMPLETE[1])], 500),
+        ([CRASHED, (500, PREPARE[1])], 5),
+        # or a group that becomes one of the other kind
+        ([CRASHED, (500, GroupConverted("g", 3, "upgraded"))], 500),
+        ([CRASHED, (500, GroupConverted("g", 3, "downgraded"))], 500),
+        # or a load, of the members that were written
+        ([*WRITTEN, CRASHED, UNLOADED, (500, GroupCreated("g", "loaded"))], 500),
+        ([*WRITTEN, CRASHED, (500, GroupCreated("g", "join"))], 5),
+    ],
+)
+def test_a_silent_member_is_removed_within_its_session(rows: list[Row], since_us: int) -> None:
+    assert said([*IN_GROUP, *rows, removed(since_us)], SILENCE, LIMIT_US) == HELD
+    assert said([*IN_GROUP, *rows, removed(since_us + 1)], SILENCE, LIMIT_US) != HELD
 
 
-def test_a_second_pause_begins_its_own_silence() -> None:
-    assert silence((5, r.paused("a-1")), (900, r.resumed("a-1")), (1_800, r.resumed("a-1")))
-    assert silence(
-        (5, r.paused("a-1")), (900, r.resumed("a-1")), (901, r.paused("a-1")), (1_800, r.resumed("a-1"))
-    )
-
-
-def test_a_process_that_dies_while_it_stands_still_is_silent_since_then() -> None:
-    assert not silence((5, r.paused("a-1")), (900, r.crashed("a-1")), (6 + LIMIT_US, r.removed("a-1")))
-    assert silence((5, r.paused("a-1")), (900, r.crashed("a-1")), (5 + LIMIT_US, r.removed("a-1")))
-
-
-@pytest.mark.parametrize("answer", [r.join_answered("a-1"), r.sync_answered("a-1"), r.reconciled("a-1")])
-def test_a_response_begins_the_session_again(answer: TracedEvent) -> None:
-    assert silence((5, r.crashed("a-1")), (500, answer), (500 + LIMIT_US, r.removed("a-1")))
-    assert not silence((5, r.crashed("a-1")), (500, answer), (501 + LIMIT_US, r.removed("a-1")))
-
-
-def test_a_round_that_closes_begins_the_sessions_of_its_members() -> None:
-    closed = (500, COMPLETE[1])
-    assert silence((5, r.crashed("a-1")), closed, (500 + LIMIT_US, r.removed("a-1")))
-    assert not silence((5, r.crashed("a-1")), closed, (501 + LIMIT_US, r.removed("a-1")))
-    assert not silence((5, r.crashed("a-1")), (500, PREPARE[1]), (501 + LIMIT_US, r.removed("a-1")))
-
-
-@pytest.mark.parametrize("cause", ["upgraded", "downgraded"])
-def test_a_group_that_becomes_one_of_the_other_kind_begins_the_sessions_of_its_members(cause: str) -> None:
-    converted: Row = (500, GroupConverted("g", 3, cause))
-    assert silence((5, r.crashed("a-1")), converted, (500 + LIMIT_US, r.removed("a-1")))
-    assert not silence((5, r.crashed("a-1")), converted, (501 + LIMIT_US, r.removed("a-1")))
-
-
-def test_a_load_begins_the_sessions_of_the_members_that_were_written() -> None:
-    written: list[Row] = [COMPLETE, (1, r.sync_parked("a-1")), (1, r.sync_answered("a-1")), (1, STABLE[1])]
-    moved: list[Row] = [(400, GroupDeleted("g", "unloaded")), (500, GroupCreated("g", "loaded"))]
-    assert silence(*written, (5, r.crashed("a-1")), *moved, (500 + LIMIT_US, r.removed("a-1")))
-    assert not silence(*written, (5, r.crashed("a-1")), *moved, (501 + LIMIT_US, r.removed("a-1")))
-    created: list[Row] = [(500, GroupCreated("g", "join"))]
-    assert not silence(*written, (5, r.crashed("a-1")), *created, (501 + LIMIT_US, r.removed("a-1")))
-
-
-def test_a_member_whose_request_is_parked_has_no_session() -> None:
-    assert silence((1, r.join_parked("a-1")), (5, r.paused("a-1")), (9_000, r.resumed("a-1")))
-    assert silence((1, r.sync_parked("a-1")), (5, r.paused("a-1")), (9_000, r.resumed("a-1")))
-
-
-def test_a_static_member_that_is_back_is_silent_no_more() -> None:
-    assert silence((5, r.crashed("a-1")), (900, r.replaced("a-1", "a-2")), (9_000, r.removed("a-2")))
+@pytest.mark.parametrize(
+    ("rows", "held"),
+    [
+        ([PAUSED, (5 + LIMIT_US, r.resumed("a-1"))], True),
+        ([PAUSED, (6 + LIMIT_US, r.resumed("a-1"))], False),
+        ([PAUSED, (9, r.removed("a-1")), (9_000, r.resumed("a-1"))], True),
+        ([(5, r.paused("a-1", "slow-batch")), (9_000, r.resumed("a-1"))], True),
+        # a second pause begins its own silence
+        ([PAUSED, (900, r.resumed("a-1")), (1_800, r.resumed("a-1"))], True),
+        ([PAUSED, (900, r.resumed("a-1")), (901, r.paused("a-1")), (1_800, r.resumed("a-1"))], True),
+        # a member whose request is parked has no session
+        ([(1, r.join_parked("a-1")), PAUSED, (9_000, r.resumed("a-1"))], True),
+        ([(1, r.sync_parked("a-1")), PAUSED, (9_000, r.resumed("a-1"))], True),
+        # a static member that is back is silent no more
+        ([CRASHED, (900, r.replaced("a-1", "a-2")), (9_000, r.removed("a-2"))], True),
+    ],
+)
+def test_who_may_be_silent_for_longer(rows: list[Row], held: bool) -> None:
+    assert (said([*IN_GROUP, *rows], SILENCE, LIMIT_US) == HELD) is held
 
 
 def test_the_sentence_on_silence_names_both_times() -> None:
@@ -265,30 +248,22 @@ def test_after_a_reset_partitions_are_lost_before_another_generation_is_complete
     [
         ([(0, r.rejoin("a-1", "group-rebalancing")), (0, r.taken("a-1", generation=2))], HELD),
         ([(0, r.revoked("a-1", "t-0"))], HELD),
-        (
-            [(0, r.taken("a-2", generation=2))],
-            "a completed generation 2 and still owned t-0, which it had lost (it has a new member id)",
-        ),
+        ([(0, r.taken("a-2", generation=2))],
+         "a completed generation 2 and still owned t-0, which it had lost (it has a new member id)"),
         ([(0, r.revoked("a-2", "t-0"))], "a revoked t-0, which it had lost before (it has a new member id)"),
-        (
-            [(0, r.revoked("a-1", "t-0", generation=-1))],
-            "a revoked t-0, which it had lost before (it has left)",
-        ),
+        ([(0, r.revoked("a-1", "t-0", generation=-1))],
+         "a revoked t-0, which it had lost before (it has left)"),
         # a listener's call that was due while it was a member
         ([(0, r.reconciled("a-1", "t-1")), (0, r.revoked("a-1", "t-0", generation=-1))], HELD),
-        (
-            [(0, r.reconciled("a-1", "t-0")), (0, r.revoked("a-1", "t-0", generation=-1))],
-            "a revoked t-0, which it had lost before (it has left)",
-        ),
-        (
-            [(0, r.reconciled("a-1", "t-1")), (0, r.revoked("a-2", "t-0", generation=-1))],
-            "a revoked t-0, which it had lost before (it has a new member id)",
-        ),
+        ([(0, r.reconciled("a-1", "t-0")), (0, r.revoked("a-1", "t-0", generation=-1))],
+         "a revoked t-0, which it had lost before (it has left)"),
+        ([(0, r.reconciled("a-1", "t-1")), (0, r.revoked("a-2", "t-0", generation=-1))],
+         "a revoked t-0, which it had lost before (it has a new member id)"),
         ([(0, r.revoked("a-1", "t-0", generation=0))], HELD),  # -1 alone is no generation
         ([(0, r.revoked("a-2", "t-9"))], HELD),  # it never had it
         ([(0, r.taken("a-1", "t-1", generation=0))], HELD),  # a look-up of an earlier round
     ],
-)
+)  # fmt: skip
 def test_a_member_revokes_only_as_long_as_it_is_one(rows: list[Row], sentence: str) -> None:
     assert said([*BOTH, A_HAS_IT, *rows], LOST_IS_GONE) == sentence
 

@@ -11,89 +11,71 @@ from groupstorm.trace.events.scenario import StepTaken
 from tests.storms.checks import rows as r
 
 CLOSED = r.state("PreparingRebalance", "CompletingRebalance", 2, "all-joined", leader="a-1")
-STABLE = r.state("CompletingRebalance", "Stable", 2)
-ROUND = r.state("Stable", "PreparingRebalance", 2, "static-member", member_id="a-2")
-
-
-def closed(*members: str) -> WrittenMembers:
-    """A round has closed."""
-    log = WrittenMembers(set(members), Appends(10))
-    log.state_changed(0, CLOSED)
-    return log
-
-
-def test_a_round_is_written_when_its_leader_has_assigned() -> None:
-    log = closed("a-1", "b-1")
-    log.sync_parked(1_000, r.sync_parked("b-1"))
-    assert log.at(1_000_000) == set()
-    log.sync_parked(5_999, r.sync_parked("a-1"))
-    assert log.at(14_999) == set(), "the coordinator counts in milliseconds"
-    assert log.at(15_000) == {"a-1", "b-1"}
-
-
-def test_a_leader_that_syncs_in_a_stable_group_writes_nothing() -> None:
-    log = closed("a-1")
-    log.state_changed(0, STABLE)
-    log.sync_parked(0, r.sync_parked("a-1"))
-    assert log.at(1_000_000) == set()
-
-
-def test_a_group_without_members_is_written() -> None:
-    log = closed("a-1")
-    log.sync_parked(0, r.sync_parked("a-1"))
-    log.state_changed(20_000, r.state("PreparingRebalance", "Empty", 3, "no-members"))
-    assert log.at(29_999) == {"a-1"}
-    assert log.at(30_000) == set()
-
-
-def test_a_group_that_is_created_is_written_and_one_that_is_loaded_is_not() -> None:
-    for cause, loaded in (("join", set()), ("loaded", {"a-1"})):
-        log = closed("a-1")
-        log.sync_parked(0, r.sync_parked("a-1"))
-        log.created(20_000, GroupCreated("g", cause))
-        assert log.at(30_000) == loaded
-
-
-def back(log: WrittenMembers, members: set[str]) -> None:
-    """a comes back at 50 ms."""
-    log.replaced(r.replaced("a-1", "a-2"))
-    members.symmetric_difference_update({"a-1", "a-2"})
-    log.join_parked(50_000, r.join_parked("a-2"))
+STATES = {
+    "Stable": r.state("CompletingRebalance", "Stable", 2),
+    "Empty": r.state("PreparingRebalance", "Empty", 3, "no-members"),
+    "round of a-2": r.state("Stable", "PreparingRebalance", 2, "static-member", member_id="a-2"),
+}
+#: Microseconds, what happens then or is asked, and of whom.
+Happening = tuple[int, str, str]
+WRITTEN: Happening = (0, "sync", "a-1")
+BACK: Happening = (50_000, "is back", "a-1 a-2")
 
 
 @pytest.mark.parametrize(
-    ("state", "loaded"), [("Stable", {"a-2", "b-1"}), ("CompletingRebalance", {"a-1", "b-1"})]
-)
-def test_the_new_id_of_a_static_member_is_written_at_once_if_the_group_is_stable(
-    state: str, loaded: set[str]
-) -> None:
-    members = {"a-1", "b-1"}
-    log = WrittenMembers(members, Appends(10))
+    ("members", "happenings"),
+    [
+        # a round is written when its leader has assigned; the coordinator counts in milliseconds
+        ("a-1 b-1", [(1_000, "sync", "b-1"), (1_000_000, "loaded", ""), (5_999, "sync", "a-1"),
+                     (14_999, "loaded", ""), (15_000, "loaded", "a-1 b-1")]),
+        # a leader that syncs in a Stable group writes nothing, nor does a member that only joins again
+        ("a-1", [(0, "state", "Stable"), WRITTEN, (1_000_000, "loaded", "")]),
+        ("a-1", [(0, "state", "Stable"), (0, "join", "a-1"), (1_000_000, "loaded", "")]),
+        # a group without members is written
+        ("a-1", [WRITTEN, (20_000, "state", "Empty"), (29_999, "loaded", "a-1"), (30_000, "loaded", "")]),
+        # so is one that is created, and not one that is loaded
+        ("a-1", [WRITTEN, (20_000, "created", "join"), (30_000, "loaded", "")]),
+        ("a-1", [WRITTEN, (20_000, "created", "loaded"), (30_000, "loaded", "a-1")]),
+        # the new id of a static member is written at once if the group is Stable
+        ("a-1 b-1", [WRITTEN, (10_000, "state", "Stable"), BACK, (59_999, "loaded", "a-1 b-1"),
+                     (60_000, "loaded", "a-2 b-1")]),
+        ("a-1 b-1", [WRITTEN, BACK, (60_000, "loaded", "a-1 b-1")]),
+        # one that opens a round is not written before its end
+        ("a-1", [WRITTEN, (10_000, "state", "Stable"), BACK, (50_000, "state", "round of a-2"),
+                 (1_000_000, "loaded", "a-1")]),
+        ("a-1", [(1_000, "state", "round of a-2"), (1_000_000, "loaded", "")]),
+        # every write of a consumer group has the members of its time
+        ("a", [(0, "write", ""), (5_000, "write", ""), (0, "comes", "b"), (6_000, "write", ""),
+               (0, "goes", "a"), (7_000, "write", ""), (9_999, "loaded", ""), (15_000, "loaded", "a"),
+               (16_000, "loaded", "a b"), (17_000, "loaded", "b")]),
+    ],
+)  # fmt: skip
+def test_the_next_coordinator_loads_what_was_written(members: str, happenings: list[Happening]) -> None:
+    """A round has closed. A write takes 10 ms."""
+    now = set(members.split())
+    log = WrittenMembers(now, Appends(10))
     log.state_changed(0, CLOSED)
-    log.sync_parked(0, r.sync_parked("a-1"))
-    if state == "Stable":
-        log.state_changed(10_000, STABLE)
-    back(log, members)
-    assert log.at(59_999) == {"a-1", "b-1"}
-    assert log.at(60_000) == loaded
-
-
-def test_a_static_member_that_opens_a_round_is_not_written_before_its_end() -> None:
-    members = {"a-1"}
-    log = WrittenMembers(members, Appends(10))
-    log.state_changed(0, CLOSED)
-    log.sync_parked(0, r.sync_parked("a-1"))
-    log.state_changed(10_000, STABLE)
-    back(log, members)
-    log.state_changed(50_000, ROUND)
-    assert log.at(1_000_000) == {"a-1"}
-
-
-def test_a_member_that_only_joins_again_is_not_written() -> None:
-    log = closed("a-1")
-    log.state_changed(0, STABLE)
-    log.join_parked(0, r.join_parked("a-1"))
-    assert log.at(1_000_000) == set()
+    for time_us, what, who in happenings:
+        match what:
+            case "sync":
+                log.sync_parked(time_us, r.sync_parked(who))
+            case "join":
+                log.join_parked(time_us, r.join_parked(who))
+            case "state":
+                log.state_changed(time_us, STATES[who])
+            case "created":
+                log.created(time_us, GroupCreated("g", who))
+            case "is back":
+                old, new = who.split()
+                log.replaced(r.replaced(old, new))
+                now.symmetric_difference_update({old, new})
+                log.join_parked(time_us, r.join_parked(new))
+            case "write":
+                log.consumer_group_written(time_us)
+            case "loaded":
+                assert log.at(time_us) == set(who.split()), f"after {time_us} us"
+            case _:
+                now.symmetric_difference_update({who})
 
 
 def taken(do: str) -> StepTaken:
@@ -108,10 +90,10 @@ def test_a_write_that_fails_is_not_in_the_log_and_a_slow_one_holds_up_those_behi
     appends.step_taken(20_000, taken("slow-appends"))
     log.sync_parked(29_999, r.sync_parked("a-1"))
     appends.step_taken(30_000, taken("failing-appends"))
-    log.state_changed(39_999, r.state("PreparingRebalance", "Empty", 3, "no-members"))
+    log.state_changed(39_999, STATES["Empty"])
     assert log.at(128_999) == set()
     assert log.at(129_000) == {"a-1"} == log.at(1_000_000)
-    log.state_changed(40_000, r.state("PreparingRebalance", "Empty", 3, "no-members"))
+    log.state_changed(40_000, STATES["Empty"])
     assert log.at(1_000_000) == set()
 
 
@@ -134,123 +116,72 @@ def test_each_step_with_failing_writes_lasts_as_long_as_it_says() -> None:
 # --- consumer groups: writes of 10 ms fail from 1 s to 2 s
 
 
-def failing(*members: str) -> tuple[set[str], UnwrittenChanges]:
+def failing(members: set[str]) -> tuple[UnwrittenChanges, Appends]:
     appends = Appends(10, (Step(0, FAILING_APPENDS, for_ms=1_000),))
-    appends.step_taken(1_000_000, taken(FAILING_APPENDS))
-    found = set(members)
-    return found, UnwrittenChanges(found, appends)
+    return UnwrittenChanges(members, appends), appends
 
 
-def test_what_a_failing_write_changed_is_undone_when_it_has_failed() -> None:
-    members, changes = failing("a", "new")
-    changes.changed(1_000_000, "new", joined=True)
-    changes.changed(1_004_000, "gone", joined=False)
-    assert changes.append_failed(1_009_999) == set()
-    assert members == {"a", "new"}
-    assert changes.append_failed(1_010_000) == {"gone"}, "it left in a later write"
-    assert members == {"a", "gone"}
-    changes.changed(1_012_000, "b", joined=False)
-    assert changes.append_failed(1_014_000) == set(), "which fails, but was undone"
-    assert members == {"a", "gone"}
-    assert changes.append_failed(1_022_000) == {"b"}
-    assert members == {"a", "gone", "b"}
+FAILS: Happening = (1_000_000, "writes fail", "")
 
 
-def test_a_write_fails_with_an_earlier_one_under_way_and_not_with_one_that_has_failed() -> None:
-    """That of 1,999 ms fails at 2,009 ms, and with it that of 2,000 ms, which ends at 2,010 ms."""
-    members, changes = failing("a", "early", "late")
-    changes.changed(1_999_000, "early", joined=True)
-    changes.changed(2_000_000, "late", joined=True)
-    changes.append_failed(2_009_000)
-    assert members == {"a"}
-    members.add("again")
-    changes.changed(2_009_500, "again", joined=True)
-    changes.append_failed(2_010_000)
-    assert members == {"a", "again"}
-    changes.append_failed(2_019_000)
-    assert members == {"a", "again"}
-
-
-def test_all_that_one_write_changes_is_undone() -> None:
-    members, changes = failing("a", "new", "newer")
-    for member_id in ("new", "newer"):
-        changes.changed(1_000_000, member_id, joined=True)
-    changes.append_failed(1_010_000)
-    assert members == {"a"}
+@pytest.mark.parametrize(
+    ("members", "happenings", "back"),
+    [
+        # it is undone when the write has failed; a later write was undone with it
+        ("a new", [FAILS, (1_000_000, "joined", "new"), (1_004_000, "left", "gone"),
+                   (1_009_999, "failed", "a new"), (1_010_000, "failed", "a gone"), (1_012_000, "left", "b"),
+                   (1_014_000, "failed", "a gone"), (1_022_000, "failed", "a gone b")], "gone b"),
+        # a write fails with an earlier one under way, and not with one that has failed: that of 1,999 ms
+        # fails at 2,009 ms, and with it that of 2,000 ms, which ends at 2,010 ms
+        ("a early late", [FAILS, (1_999_000, "joined", "early"), (2_000_000, "joined", "late"),
+                          (2_009_000, "failed", "a"), (0, "comes", "again"), (2_009_500, "joined", "again"),
+                          (2_010_000, "failed", "a again"), (2_019_000, "failed", "a again")], ""),
+        # all that one write changes
+        ("a new newer", [FAILS, (1_000_000, "joined", "new"), (1_000_000, "joined", "newer"),
+                         (1_010_000, "failed", "a")], ""),
+        # one without members takes later ones along
+        ("a", [FAILS, (1_999_000, "write", ""), (0, "comes", "late"), (2_000_000, "joined", "late"),
+               (2_009_000, "failed", "a")], ""),
+        # one that began before stays
+        ("early", [(999_999, "joined", "early"), FAILS, (1_000_000, "left", "a"),
+                   (1_010_000, "failed", "a early")], "a"),
+        # of two changes of a member the last is undone first
+        ("a", [FAILS, (1_000_000, "left", "a"), (1_001_000, "joined", "a"), (1_020_000, "failed", "a")], "a"),
+        ("", [FAILS, (1_000_000, "joined", "new"), (1_001_000, "left", "new"), (1_020_000, "failed", "")],
+         ""),
+        # a change is undone once: it has joined again, and that was written
+        ("a new", [FAILS, (1_000_000, "joined", "new"), (1_010_000, "failed", "a"), (0, "comes", "new"),
+                   (1_012_000, "failed", "a new")], ""),
+    ],
+)  # fmt: skip
+def test_what_a_failing_write_changed_is_undone_when_it_has_failed(
+    members: str, happenings: list[Happening], back: str
+) -> None:
+    """``back``: all members that come back."""
+    now, returned = set(members.split()), set[str]()
+    changes, appends = failing(now)
+    for time_us, what, who in happenings:
+        match what:
+            case "writes fail":
+                appends.step_taken(time_us, taken(FAILING_APPENDS))
+            case "write":
+                changes.written(time_us)
+            case "comes":
+                now.add(who)
+            case "failed":
+                returned |= changes.append_failed(time_us)
+                assert now == set(who.split()), f"after {time_us} us"
+            case _:
+                changes.changed(time_us, who, joined=what == "joined")
+    assert returned == set(back.split())
 
 
 def test_writes_are_kept_as_long_as_one_of_them_can_be_undone() -> None:
-    _, changes = failing()
+    changes, appends = failing(set())
+    appends.step_taken(1_000_000, taken(FAILING_APPENDS))
     changes.written(1_995_000)
     changes.written(1_999_000)
     changes.append_failed(2_005_000)
     assert changes.written(2_006_000) is not None, "that of 1,999 ms has still to fail"
     changes.append_failed(2_009_000)
     assert changes.written(2_020_000) is None
-
-
-def test_a_write_without_members_that_fails_takes_later_ones_along() -> None:
-    members, changes = failing("a")
-    changes.written(1_999_000)
-    members.add("late")
-    changes.changed(2_000_000, "late", joined=True)
-    changes.append_failed(2_009_000)
-    assert members == {"a"}
-
-
-def test_a_write_that_began_before_the_one_that_fails_stays() -> None:
-    appends = Appends(10, (Step(0, FAILING_APPENDS, for_ms=1_000),))
-    members = {"a", "early"}
-    changes = UnwrittenChanges(members, appends)
-    changes.changed(999_999, "early", joined=True)
-    appends.step_taken(1_000_000, taken(FAILING_APPENDS))
-    changes.changed(1_000_000, "a", joined=False)
-    members.discard("a")
-    assert changes.append_failed(1_010_000) == {"a"}
-    assert members == {"a", "early"}
-
-
-def test_of_two_changes_of_a_member_the_last_is_undone_first() -> None:
-    members, changes = failing("a")
-    changes.changed(1_000_000, "a", joined=False)
-    changes.changed(1_001_000, "a", joined=True)
-    assert changes.append_failed(1_020_000) == {"a"}
-    assert members == {"a"}
-
-
-def test_who_joined_and_left_in_writes_that_fail_is_not_back() -> None:
-    members, changes = failing()
-    changes.changed(1_000_000, "new", joined=True)
-    changes.changed(1_001_000, "new", joined=False)
-    assert changes.append_failed(1_020_000) == set()
-    assert members == set()
-
-
-def test_a_change_is_undone_once() -> None:
-    members, changes = failing("a", "new")
-    changes.changed(1_000_000, "new", joined=True)
-    changes.append_failed(1_010_000)
-    members.add("new")  # it has joined again, and that was written
-    changes.append_failed(1_012_000)
-    assert members == {"a", "new"}
-
-
-def test_a_static_member_that_opens_a_round_before_anything_was_written_takes_nothing_back() -> None:
-    log = closed("a-1")
-    log.state_changed(1_000, ROUND)
-    assert log.at(1_000_000) == set()
-
-
-def test_every_write_of_a_consumer_group_has_the_members_of_its_time() -> None:
-    members = {"a"}
-    log = WrittenMembers(members, Appends(10))
-    log.consumer_group_written(0)
-    log.consumer_group_written(5_000)
-    members.add("b")
-    log.consumer_group_written(6_000)
-    members.discard("a")
-    log.consumer_group_written(7_000)
-    assert log.at(9_999) == frozenset()
-    assert log.at(15_000) == {"a"}
-    assert log.at(16_000) == {"a", "b"}
-    assert log.at(17_000) == {"b"}

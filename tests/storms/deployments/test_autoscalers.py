@@ -70,26 +70,12 @@ def test_scaling_down_waits_for_the_highest_number_of_five_minutes() -> None:
     assert scaler.decide(451_000, 5, 200) == 2
 
 
-def test_a_scale_up_window_takes_the_lowest_number() -> None:
-    scaler = HorizontalAutoscaler(DEFAULTS._replace(up_window_ms=60_000))
-    assert scaler.decide(0, 2, 200) == 2
-    assert scaler.decide(30_000, 2, 1_000) == 2
-    assert scaler.decide(61_000, 2, 1_000) == 6, "ten are wanted, four may be added"
-
-
 def test_the_number_at_the_beginning_counts_as_a_recommendation() -> None:
     """recordInitialRecommendation: a window is not empty when the autoscaler starts."""
     scaler = HorizontalAutoscaler(DEFAULTS._replace(up_window_ms=60_000))
     assert scaler.decide(0, 2, 1_000) == 2
     assert scaler.decide(60_000, 2, 1_000) == 6
     assert HorizontalAutoscaler(DEFAULTS).decide(0, 10, 100) == 10
-
-
-def test_a_percentage_limits_scaling_down() -> None:
-    scaler = HorizontalAutoscaler(DEFAULTS._replace(down_window_ms=0, down=behavior(percent(10))))
-    assert scaler.decide(0, 20, 100) == 18
-    assert scaler.decide(14_000, 18, 100) == 18
-    assert scaler.decide(15_000, 18, 100) == 16
 
 
 @pytest.mark.parametrize(

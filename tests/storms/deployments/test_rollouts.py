@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from groupstorm.problems import InputError
 from tests.storms.deployments.pods_over_time import pods_over_time, starts_and_stops
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 
@@ -91,11 +90,6 @@ def test_a_stateful_sets_partition_keeps_the_lower_ordinals() -> None:
     assert {pod for _, _, pod in starts_and_stops(result, BEGIN_US)} == {"member-3"}
 
 
-def test_a_stateful_set_has_no_surge() -> None:
-    with pytest.raises(InputError, match="max_surge: 25% with deployment statefulset"):
-        rollout(deployment="statefulset", max_surge="25%")
-
-
 def test_surge_and_unavailable_together_without_kubernetes() -> None:
     result = rollout(max_surge=1, max_unavailable=1)
     assert starts_and_stops(result, BEGIN_US)[:4] == [
@@ -162,11 +156,7 @@ def test_a_drain_beyond_its_grace_period_ends_with_sigkill(
 
 @pytest.mark.parametrize(
     ("hook_ms", "grace_ms", "left_ms"),
-    [
-        (8_000, 12_000, 4_000),
-        (11_000, 12_000, 2_000),
-        (15_000, 12_000, 2_000),
-    ],
+    [(8_000, 12_000, 4_000), (11_000, 12_000, 2_000), (15_000, 12_000, 2_000)],
 )
 def test_a_hook_lasts_no_longer_than_the_grace_and_leaves_two_seconds(
     hook_ms: int, grace_ms: int, left_ms: int
@@ -193,22 +183,6 @@ def test_static_consumers_of_a_pod_have_ids_of_their_own() -> None:
     assert {"pod-0-0", "pod-0-1"} <= paused
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"members": 5, "members_per_pod": 2}, r"members: 5: expected a multiple of members_per_pod \(2\)"),
-        ({"members_per_pod": 2, "member_settings": [{"members": [0], "name": "a"}]}, "named after its pod"),
-        (
-            {"members_per_pod": 2, "application": "streams"},
-            "members_per_pod: 2 is not for application: streams",
-        ),
-    ],
-)
-def test_pods_that_cannot_be(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        rollout(**settings)
-
-
 def test_all_threads_of_a_streams_instance_drain() -> None:
     stop = {"at_ms": 300_000, "do": "stop", "members": [1]}
     streams = {"application": "streams", "num.stream.threads": 2, "members": 2, "partitions": 4}
@@ -229,20 +203,6 @@ def test_a_disruption_budget_in_per_cent_is_rounded_up() -> None:
     stops = [(time_ms, pod) for time_ms, what, pod in starts_and_stops(result, BEGIN_US) if what == "SIGTERM"]
     assert stops[:2] == [(0, "member-0"), (0, "member-1")]
     assert stops[2][0] > 0
-
-
-def test_pods_that_terminate_already_are_not_replaced() -> None:
-    """member-3 closes for 30 s. The rollout begins after 10 s and replaces the others."""
-    steps = [
-        START,
-        {"at_ms": 50_000, "do": "stop", "members": [3]},
-        {"at_ms": 60_000, "do": "rolling-restart"},
-    ]
-    own = {**BY_HAND, "members": 4, "deployment": "deployment", "stop_grace_ms": 30_000}
-    result = storm(scenario(steps, **own))
-    stopped = [event.member for _, event in result.events("step_taken") if event.detail == "SIGTERM"]
-    assert stopped == ["member-3", "member-0", "member-1", "member-2"]
-    assert "member-3-v2" not in {event.member for _, event in result.events("member_started")}
 
 
 SENTRY: dict[str, Any] = {
@@ -289,26 +249,6 @@ def test_an_old_pod_that_is_gone_is_progress(do: str, settings: dict[str, Any], 
     how, after_ms = ended(rollout(do, drained, **slow))
     assert how == "rollout-complete"
     assert took_ms <= after_ms < took_ms + 10
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["deployment", "statefulset", "processes"])
-@pytest.mark.parametrize(("surge", "unavailable"), [(0, 1), (0, 3), (2, 0), ("25%", "25%"), (3, 2)])
-def test_limits_hold_with_random_times(kind: str, surge: int | str, unavailable: int | str) -> None:
-    if kind == "statefulset":
-        surge = 0
-    if (surge, unavailable) == (0, 0):
-        return
-    result = rollout(
-        members=8, partitions=24, deployment=kind, max_surge=surge, max_unavailable=unavailable,
-        start_ms={"uniform": [1_000, 20_000]}, ready_ms={"uniform": [0, 9_000]},
-    )  # fmt: skip
-    most = {"25%": 2}.get(str(surge), surge)
-    fewest = {"25%": 2}.get(str(unavailable), unavailable)
-    for pods in pods_over_time(result, BEGIN_US):
-        assert pods.running - pods.terminating <= 8 + int(most)
-        assert pods.running >= 8 - int(fewest)
-    assert ended(result)[0] == "rollout-complete"
 
 
 @pytest.mark.parametrize(

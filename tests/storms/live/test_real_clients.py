@@ -139,11 +139,6 @@ def test_a_library_without_the_consumer_protocol_is_refused(name: str) -> None:
         scenario(name, text=CONSUMER_SCENARIO, **CONSUMER)
 
 
-def test_a_library_that_is_not_one_is_refused() -> None:
-    with pytest.raises(InputError, match="--with sarama: expected confluent-kafka, aiokafka, kafka-python"):
-        library("sarama")
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -188,11 +183,8 @@ def test_a_library_that_is_not_installed_says_how_to_get_it(
     ("name", "settings", "message"),
     [
         ("aiokafka", {"partition.assignment.strategy": ["cooperative-sticky"]}, "aiokafka has range"),
-        (
-            "confluent-kafka",
-            {"partition.assignment.strategy": ["range", "cooperative-sticky"]},
-            "does not take eager and cooperative",
-        ),
+        ("confluent-kafka", {"partition.assignment.strategy": ["range", "cooperative-sticky"]},
+         "does not take eager and cooperative"),
         ("confluent-kafka", {"max.poll.interval.ms": 5000}, "at least session.timeout.ms"),
         ("kafka-python", {"client_profile": ["java"]}, "runs members of kafka-python only"),
         ("kafka-python", {"assign_ms": 10}, "assign_ms: a real assignor takes its own time"),
@@ -200,14 +192,11 @@ def test_a_library_that_is_not_installed_says_how_to_get_it(
         ("java", {"slow_records": [{"every": 10, "takes": "1s"}]}, "slow_records: .*leave it out"),
         ("java", {"machines": [{"members": [0], "factor": 3}]}, "machines: .*leave it out with --with"),
         ("java", {"gc_pause_ms": 100}, "gc_pause_ms: .*leave it out with --with"),
-        (
-            "java",
-            {"member_settings": [{"members": [1], "settings": {"concurrency": 2}}]},
-            "concurrency: .*leave it out with --with",
-        ),
+        ("java", {"member_settings": [{"members": [1], "settings": {"concurrency": 2}}]},
+         "concurrency: .*leave it out with --with"),
         ("kafka-python", {"leave_on_close": False}, "leave_on_close: kafka-python has no such option"),
     ],
-)
+)  # fmt: skip
 def test_settings_that_a_library_cannot_follow_are_refused(
     name: str, settings: dict[str, Any], message: str
 ) -> None:

@@ -70,54 +70,49 @@ def test_springs_yaml() -> None:
     assert plan.consumer.unused == {}
 
 
+def spring(consumer: str, listener: str = "{}") -> dict[str, str]:
+    return {"application_yaml": f"spring: {{kafka: {{consumer: {{{consumer}}}, listener: {listener}}}}}"}
+
+
+def smallrye(*lines: str) -> dict[str, str]:
+    """KafkaCommitHandler: throttled, unless enable.auto.commit is true or commit-strategy says otherwise."""
+    text = "\n".join(f"mp.messaging.incoming.orders.{line}" for line in ("group.id=g", *lines))
+    return {"application_properties": text}
+
+
+BY_HAND = "by hand after each batch, with a round trip"
+
+
 @pytest.mark.parametrize(
-    ("listener", "consumer", "settings", "assumed"),
+    ("file", "settings", "assumed"),
     [
-        ("{}", "enable-auto-commit: false", {"enable.auto.commit": False, "commits": "batch"},
-         "commits=batch (enable.auto.commit=false: by hand after each batch, with a round trip)"),
-        ("{}", "group-id: g", {"commits": "batch"},
-         "commits=batch (Spring's default: by hand after each batch, with a round trip)"),
-        ("{}", "enable-auto-commit: true", {"enable.auto.commit": True}, None),
-        ("{ack-mode: record}", "group-id: g", {"commits": "record"},
+        (spring("enable-auto-commit: false"), {"enable.auto.commit": False, "commits": "batch"},
+         f"commits=batch (enable.auto.commit=false: {BY_HAND})"),
+        (spring("group-id: g"), {"commits": "batch"}, f"commits=batch (Spring's default: {BY_HAND})"),
+        (spring("enable-auto-commit: true"), {"enable.auto.commit": True}, None),
+        (spring("group-id: g", "{ack-mode: record}"), {"commits": "record"},
          "commits=record (ack-mode RECORD: by hand after each record, with a round trip)"),
-        ("{ackMode: BATCH}", "group-id: g", {"commits": "batch"},
-         "commits=batch (ack-mode BATCH: by hand after each batch, with a round trip)"),
-        ("{ack-mode: manual}", "enable-auto-commit: false", {"commits": "batch", "enable.auto.commit": False},
-         "commits=batch (ack-mode MANUAL, if the listener acknowledges all that it has processed: by hand "
-         "after each batch, with a round trip)"),
-        ("{ack-mode: time, ack-time: 2s}", "enable-auto-commit: false", {"auto.commit.interval.ms": 2_000},
-         "auto.commit.interval.ms=2000 (ack-mode TIME commits so often)"),
-        ("{ack-mode: record}", "enable-auto-commit: true", {"enable.auto.commit": True}, None),
-    ],
-)  # fmt: skip
-def test_commits_by_hand(listener: str, consumer: str, settings: dict[str, Any], assumed: str | None) -> None:
-    text = f"spring: {{kafka: {{consumer: {{{consumer}}}, listener: {listener}}}}}"
-    plan = plan_of(config_map(application_yaml=text), mounting())
-    names = ("commits", "enable.auto.commit", "auto.commit.interval.ms")
-    assert {name: plan.settings[name] for name in names if name in plan.settings} == settings
-    assert [one for one in plan.assumed if "commit" in one] == ([assumed] if assumed else [])
-
-
-@pytest.mark.parametrize(
-    ("channel", "settings", "assumed"),
-    [
-        ({}, {"auto.commit.interval.ms": 5_000},
+        (spring("group-id: g", "{ackMode: BATCH}"), {"commits": "batch"},
+         f"commits=batch (ack-mode BATCH: {BY_HAND})"),
+        (spring("enable-auto-commit: false", "{ack-mode: manual}"),
+         {"commits": "batch", "enable.auto.commit": False},
+         "commits=batch (ack-mode MANUAL, if the listener acknowledges all that it has processed: "
+         f"{BY_HAND})"),
+        (spring("enable-auto-commit: false", "{ack-mode: time, ack-time: 2s}"),
+         {"auto.commit.interval.ms": 2_000}, "auto.commit.interval.ms=2000 (ack-mode TIME commits so often)"),
+        (spring("enable-auto-commit: true", "{ack-mode: record}"), {"enable.auto.commit": True}, None),
+        (smallrye(), {"auto.commit.interval.ms": 5_000},
          "auto.commit.interval.ms=5000 (commit-strategy throttled commits so often)"),
-        ({"enable.auto.commit": "false", "auto.commit.interval.ms": "1000"},
+        (smallrye("enable.auto.commit=false", "auto.commit.interval.ms=1000"),
          {"auto.commit.interval.ms": 1_000},
          "auto.commit.interval.ms=1000 (commit-strategy throttled commits so often)"),
-        ({"commit-strategy": "latest"}, {"commits": "batch"},
-         "commits=batch (commit-strategy latest: by hand after each batch, with a round trip)"),
-        ({"enable.auto.commit": "true"}, {"enable.auto.commit": True}, None),
+        (smallrye("commit-strategy=latest"), {"commits": "batch"},
+         f"commits=batch (commit-strategy latest: {BY_HAND})"),
+        (smallrye("enable.auto.commit=true"), {"enable.auto.commit": True}, None),
     ],
 )  # fmt: skip
-def test_channels_of_smallrye_commit_themselves(
-    channel: dict[str, str], settings: dict[str, Any], assumed: str | None
-) -> None:
-    """KafkaCommitHandler: throttled, unless enable.auto.commit is true or commit-strategy says otherwise."""
-    lines = {"group.id": "g", **channel}.items()
-    text = "\n".join(f"mp.messaging.incoming.orders.{name}={value}" for name, value in lines)
-    plan = plan_of(config_map(application_properties=text), mounting())
+def test_who_commits_and_when(file: dict[str, str], settings: dict[str, Any], assumed: str | None) -> None:
+    plan = plan_of(config_map(**file), mounting())
     names = ("commits", "enable.auto.commit", "auto.commit.interval.ms")
     assert {name: plan.settings[name] for name in names if name in plan.settings} == settings
     assert [one for one in plan.assumed if "commit" in one] == ([assumed] if assumed else [])

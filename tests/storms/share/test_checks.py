@@ -53,25 +53,16 @@ def test_ranges_may_be_cut_and_joined() -> None:
     ("rows", "invariant", "sentence"),
     [
         ([acquired("a", 0, 10), acquired("b", 9, 5)], ONE_HOLDER, "b got t-0@9, which a had"),
-        (
-            [acquired("a", 0, 10), accepted("a", 3, 2), acquired("b", 0, 5, 2)],
-            DONE_ONCE,
-            "b got t-0@3, which was done",
-        ),
-        (
-            [acquired("a", 0, 10), accepted("a", 3, 2), accepted("b", 4, 3)],
-            DONE_ONCE,
-            "t-0@4 was done before b was",
-        ),
+        ([acquired("a", 0, 10), accepted("a", 3, 2), acquired("b", 0, 5, 2)], DONE_ONCE,
+         "b got t-0@3, which was done"),
+        ([acquired("a", 0, 10), accepted("a", 3, 2), accepted("b", 4, 3)], DONE_ONCE,
+         "t-0@4 was done before b was"),
         ([acquired("a", 0, 4), returned("b", 1, 2)], ONE_HOLDER, "b gave t-0@1 back, which a had"),
-        (
-            [acquired("a", 0, 4), returned("a", 0, 4), acquired("a", 2, 1, 3)],
-            COUNTED,
-            "t-0@2: delivery 3 follows 1",
-        ),
+        ([acquired("a", 0, 4), returned("a", 0, 4), acquired("a", 2, 1, 3)], COUNTED,
+         "t-0@2: delivery 3 follows 1"),
         ([acquired("a", 0, 1, 2)], COUNTED, "t-0@0: delivery 2 follows 0"),
     ],
-)
+)  # fmt: skip
 def test_the_record_is_named(rows: list[Any], invariant: str, sentence: str) -> None:
     assert verdicts(*rows)[invariant] == f"after 1.000 s {sentence}"
 

@@ -186,39 +186,6 @@ def test_locks_that_batches_outlast_are_said_before_any_run() -> None:
     assert "12 consumers can lock everything, and 8 get nothing" in few
 
 
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"commits": "batch"}, "commits: 'batch' has no effect.*share.acknowledgement.mode"),
-        ({"auto.offset.reset": "earliest"}, "auto.offset.reset: 'earliest'.*use share.auto.offset.reset"),
-        ({"revoke_callback_ms": 5}, "revoke_callback_ms: 5 has no effect.*no rebalance listener"),
-        ({"client_profile": ["aiokafka"]}, "client_profile: aiokafka: .*expected java"),
-        (
-            {"slow_records": [{"partition": 0, "offset": 1, "takes": 1, "then": "release"}]},
-            "'release' needs share.acknowledgement.mode: explicit",
-        ),
-        ({"member_settings": [{"members": [0], "settings": {"group.protocol": "classic"}}]}, "share beside"),
-        ({"autoscaler": "keda"}, "autoscaler: 'keda' .*one record of lag .*use hpa"),
-        ({"errors.deadletterqueue.topic.name": "a b"}, "errors.deadletterqueue.topic.name: 'a b'"),
-    ],
-)
-def test_settings_that_do_nothing_there_are_refused(settings: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        scenario([START], **SMALL | settings).resolve(None, 0, {})
-
-
-def test_other_groups_have_no_acknowledgements() -> None:
-    slow = [{"partition": 0, "offset": 1, "takes": 1, "then": "reject"}]
-    with pytest.raises(InputError, match=r"'reject' needs group.protocol: share"):
-        scenario([START], slow_records=slow).resolve(None, 0, {})
-
-
-def test_steps_that_are_not_simulated_are_refused() -> None:
-    step = {"at_ms": 1, "do": "coordinator-failover", "for_ms": 1_000}
-    with pytest.raises(InputError, match=r"do: 'coordinator-failover' is not simulated"):
-        scenario([START, step], **SMALL).resolve(None, 0, {})
-
-
 def test_share_groups_do_not_run_against_a_broker() -> None:
     resolved = scenario([START], **SMALL).resolve(None, 0, {})
     with pytest.raises(InputError, match=r"group.protocol: share: .* in virtual time only"):

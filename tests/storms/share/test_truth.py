@@ -194,11 +194,6 @@ def test_a_rejected_record_is_delivered_once_and_goes_to_the_dead_letter_queue()
 ALL = [{"every": 1, "takes": 1, "then": "release"}]
 
 
-def test_all_records_released_with_a_limit_of_two_are_delivered_in_two_polls() -> None:
-    found, _ = deliveries(2, ALL)
-    assert found == [(poll, offset, poll) for poll in (1, 2) for offset in range(10)]
-
-
 def test_all_records_released_with_a_limit_of_five_come_in_ever_smaller_numbers() -> None:
     found, run = deliveries(5, ALL)
     whole = [(poll, offset, poll) for poll in (1, 2, 3) for offset in range(10)]

@@ -13,8 +13,6 @@ import pytest
 
 from groupstorm.figures import FiguresAccumulator
 from groupstorm.history.reasons import GapReasons, Reasons
-from groupstorm.problems import InputError
-from groupstorm.storms.checks.verdicts import HELD
 from groupstorm.trace.schema import Source
 from groupstorm.verdicts.comparison import compare_sentences
 from tests.storms.storms_in_memory import Storm, storm
@@ -170,21 +168,3 @@ def test_a_comparison_of_runs_that_cost_the_same_says_so() -> None:
     }
     [*_, last] = compared(runs)
     assert last.endswith("lost: nothing; won: nothing.")
-
-
-def test_the_protocol_belongs_to_the_application() -> None:
-    with pytest.raises(InputError, match="plain consumers speak classic, consumer or share"):
-        streams(application="consumer")
-    with pytest.raises(InputError, match="plain consumers speak classic, consumer or share"):
-        streams(group__protocol="consumer")
-    with pytest.raises(InputError, match=r"group\.streams\.heartbeat\.interval\.ms: 45000 must be lower"):
-        streams(group__streams__heartbeat__interval__ms=45_000)
-    with pytest.raises(InputError, match=r"a step of application: streams changes group\.protocol alone"):
-        storm(small(after("restart", members=[0], settings={"max.poll.records": 5})))
-
-
-def test_every_task_has_one_owner_in_the_rows_of_the_coordinator() -> None:
-    found = require_invariants(streams(after("add")))
-    assert (found.figures.invariants or {})["no_partition_has_two_owners"] == HELD
-    given = [event.partitions for _, event in found.events("member_reconciled") if event.partitions]
-    assert given[0] == ("topic-0-1", "topic-0-3")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from groupstorm.problems import InputError
 from groupstorm.report.deployment_notes import unused_note
 from groupstorm.storms.scenario.files import parse
-from tests.storms.storms_in_memory import START, Storm, scenario, storm
+from tests.storms.storms_in_memory import Storm, storm
 from tests.storms.streams.applications import QUIET_MS, SECOND, after, require_invariants, small
 
 
@@ -173,71 +172,7 @@ def test_a_rolling_upgrade_probes_versions() -> None:
     assert found.events("tasks_placed")[-1][1].cause == "stable"
 
 
-def test_no_threads_share_a_task_and_threads_are_members() -> None:
-    found = require_invariants(storm(small(num__stream__threads=2)))
-    members = {event.member for _, event in found.events("task_running")}
-    assert members == {f"instance-{i}-StreamThread-{n}" for i in range(2) for n in (1, 2)}
-    assert len(found.events("member_added")) == 4
-
-
-@pytest.mark.parametrize(
-    ("steps", "settings", "message"),
-    [
-        ([after("pause", members=[0], for_ms=5)], {}, "'pause' is not for application: streams"),
-        ([after("lose-zone", rack=0)], {}, "set racks"),
-        ([after("lose-zone", rack=3)], {"racks": 3}, "from 0 to 2"),
-        ([], {"stateless_topics": 2}, "stateless_topics: 2: there are 1 sub-topologies"),
-        ([], {"client_profile": ["java", "librdkafka"]}, "Kafka Streams runs on the Java client"),
-        ([], {"racks": 2, "replication__factor": 3}, "replication.factor: 3"),
-        ([], {"racks": 2, "members_per_rack": [1]}, "expected 2 numbers"),
-        ([], {"racks": 2, "members_per_rack": [2, 2]}, "their sum is 4, members is 2"),
-        ([], {"members_per_rack": [2]}, "needs racks"),
-        ([], {"members_per_rack": 2, "racks": 2}, "expected a list of whole numbers"),
-        ([], {"rack__aware__assignment__strategy": "min_traffic"}, "needs racks"),
-        ([], {"rack__aware__assignment__tags": "zone"}, "needs racks"),
-        ([], {"task__assignor": "haha"}, "'haha': did you mean ha?"),
-        ([], {"usd_per_gb_each_way": -1}, "lies outside 0 to 1000"),
-        ([], {"usd_per_gb_each_way": "dear"}, "is no number"),
-        ([], {"near_zero_gap": 0, "standby_lag_ms": 200}, "standbys follow 2 records behind"),
-        (
-            [],
-            {"application": "consumer", "num__standby__replicas": 1},
-            "has no effect without application: streams",
-        ),
-        ([], {"probing__rebalance__interval__ms": 59_999}, "lies outside 60000"),
-    ],
-)
-def test_settings_and_steps_without_effect_are_refused(
-    steps: list[dict[str, Any]], settings: dict[str, Any], message: str
-) -> None:
-    with pytest.raises(InputError) as refused:
-        small(*steps, **settings).resolve(None, 0, {})
-    assert message in str(refused.value)
-    assert "\n" not in str(refused.value)
-
-
 _STREAMS = {"group__protocol": "streams"}
-
-
-@pytest.mark.parametrize(
-    ("settings", "overrides", "message"),
-    [
-        ({"acceptable__recovery__lag": 5}, {}, "test: settings: acceptable.recovery.lag: 5: has no effect"),
-        ({"session__timeout__ms": 9_000}, {}, "use group.streams.session.timeout.ms"),
-        ({"group__initial__rebalance__delay__ms": 0}, {}, "use group.streams.initial.rebalance.delay.ms"),
-        ({}, {"max.warmup.replicas": 8}, "--set max.warmup.replicas: 8: has no effect"),
-        ({}, {"task.assignor": "sticky"}, "use group.protocol classic"),
-        ({"partition__assignment__strategy": "range"}, {}, "is not for application: streams"),
-    ],
-)
-def test_settings_of_the_leaders_assignor_are_refused_in_a_streams_group(
-    settings: dict[str, Any], overrides: dict[str, Any], message: str
-) -> None:
-    """They are named with their value and what to use instead."""
-    with pytest.raises(InputError) as refused:
-        small(**_STREAMS, **settings).resolve(None, 0, overrides)
-    assert message in str(refused.value)
-    assert "\n" not in str(refused.value)
 
 
 def test_a_variant_of_another_protocol_keeps_the_settings_that_both_share() -> None:
@@ -265,8 +200,3 @@ def test_settings_of_both_protocols_are_used_by_steps_that_change_it() -> None:
     back = after("restart", members=[0], settings={"group.protocol": "classic"})
     mixed = small(back, **_STREAMS, max__warmup__replicas=8, task__assignor="sticky")
     assert unused_note(mixed.resolve(None, 0, {})) is None
-
-
-def test_steps_of_hosts_are_refused_for_consumers() -> None:
-    with pytest.raises(InputError, match="'lose-host' needs application: streams"):
-        scenario([START, after("lose-host", members=[0])], members=2).resolve(None, 0, {})

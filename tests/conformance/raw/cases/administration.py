@@ -6,18 +6,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from groupstorm.coordinator.errors import Error
-from tests.conformance.raw.openings import all_sync, deleted, group_of_one, listed, send_join, stable_group
+from tests.conformance.raw.openings import deleted, group_of_one, listed, stable_group
 from tests.conformance.raw.requests import (
     commit_from_outside,
     delete_groups,
     describe,
     fetch_offsets,
     heartbeat,
-    join,
     leave,
     list_groups,
 )
-from tests.conformance.raw.steps import OK, Case, Receive, Send, Until, ask
+from tests.conformance.raw.steps import OK, Case, ask
 
 
 def _is(state: str, *members: Mapping[str, Any], protocol: str = "") -> Mapping[str, Any]:
@@ -29,27 +28,6 @@ def _is(state: str, *members: Mapping[str, Any], protocol: str = "") -> Mapping[
 
 
 CASES = (
-    Case(
-        "describe-each-state",
-        "protocol, metadata and assignments are shown in Stable only",
-        (
-            ask("a", describe(), {"groups": [{"error_code": "GROUP_ID_NOT_FOUND"}]}),
-            send_join("a"),
-            Receive("a", {"generation_id": 1}),
-            ask("admin", describe(), _is("CompletingRebalance", {"member_metadata": ""})),
-            all_sync(),
-            ask("admin", describe(), _is("Stable", {"member_assignment": "for a"}, protocol="range")),
-            send_join("b"),
-            Until("PreparingRebalance", 2),
-            ask("admin", describe(), _is("PreparingRebalance", {}, {})),
-            Send("a", join()),
-            Receive("a", {"generation_id": 2}),
-            Receive("b", {"generation_id": 2}),
-            ask("a", leave(), OK),
-            ask("b", leave(), OK),
-            ask("admin", describe(), _is("Empty")),
-        ),
-    ),
     *(
         Case(
             f"describe-v{version}",

@@ -11,18 +11,6 @@ from tests.conformance.raw.requests import commit_from_outside, delete_groups, d
 from tests.conformance.raw.steps import OK, ask
 
 CASES = (
-    case(
-        "describe-consumers-each-state",
-        "Reconciling, Stable, Assigning, Empty, with each member's assignment and target",
-        group_of_one(),
-        ask("admin", describe_consumers(), described("Stable", {})),
-        ask("b", enter(), given(3)),
-        ask("admin", describe_consumers(), described("Reconciling", {}, {})),
-        ask("b", beat(epoch=LEAVE), {}),
-        ask("admin", describe_consumers(), described("Assigning", {})),
-        ask("a", beat(epoch=LEAVE), {}),
-        ask("admin", describe_consumers(), described("Empty")),
-    ),
     *(
         case(
             f"describe-consumers-v{version}",

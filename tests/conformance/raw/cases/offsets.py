@@ -6,17 +6,16 @@ from collections.abc import Mapping
 from typing import Any
 
 from groupstorm.coordinator.errors import Error
-from tests.conformance.raw.openings import all_sync, each, group_of_one, second_round, send_join, stable_group
+from tests.conformance.raw.openings import each, group_of_one
 from tests.conformance.raw.requests import (
     commit,
     commit_from_outside,
     delete_offsets,
     describe,
     fetch_offsets,
-    join,
     leave,
 )
-from tests.conformance.raw.steps import OK, Case, Receive, Request, Send, Until, ask
+from tests.conformance.raw.steps import OK, Case, Request, ask
 
 _BEFORE, _AFTER = "$-1", "$+1"
 _GROUPS_SINCE = 8
@@ -83,48 +82,6 @@ COMMITS = (
         ),
     ),
     Case(
-        "commit-from-outside-by-state",
-        "accepted only while the group is Empty",
-        (
-            send_join("a"),
-            Receive("a", {"generation_id": 1}),
-            ask("admin", commit_from_outside(), each(Error.UNKNOWN_MEMBER_ID)),
-            ask("a", leave(), OK),
-            ask("admin", commit_from_outside(), _DONE),
-            ask("admin", commit(member="", generation=1), each(Error.UNKNOWN_MEMBER_ID)),
-        ),
-    ),
-    Case(
-        "commit-by-state",
-        "CompletingRebalance refuses, Stable and PreparingRebalance accept",
-        (
-            group_of_one(),
-            second_round("b"),
-            ask("a", commit(1), each(Error.REBALANCE_IN_PROGRESS)),
-            all_sync("b"),
-            ask("a", commit(2), _DONE),
-            Send("b", join(), over="second"),
-            ask("b", commit(3), _DONE),
-            send_join("c"),
-            Until("PreparingRebalance", 3),
-            ask("a", commit(4), _DONE),
-            ask("a", fetch_offsets(0), _found(4)),
-        ),
-    ),
-    Case(
-        "commit-checks",
-        "unknown member, older and newer generation, member without generation",
-        (
-            stable_group("b"),
-            ask("b", commit(member="x"), each(Error.UNKNOWN_MEMBER_ID)),
-            ask("b", commit(generation=_BEFORE), each(Error.ILLEGAL_GENERATION)),
-            ask("b", commit(generation=_AFTER), each(Error.ILLEGAL_GENERATION)),
-            ask("b", commit(generation=-1), each(Error.ILLEGAL_GENERATION)),
-            ask("b", commit(instance="i"), each(Error.UNKNOWN_MEMBER_ID)),
-            ask("b", fetch_offsets(0), _found(-1)),
-        ),
-    ),
-    Case(
         "commit-of-what-there-is-not",
         "an unknown topic or partition, and metadata above offset.metadata.max.bytes",
         (
@@ -172,22 +129,6 @@ FETCHES = (
 )
 
 DELETIONS = (
-    Case(
-        "delete-offsets-of-a-consumer-group",
-        "GROUP_SUBSCRIBED_TO_TOPIC for topics that a member subscribes to; offsets of others are deleted",
-        (
-            group_of_one(),
-            ask("a", commit(7), _DONE),
-            ask(
-                "admin",
-                delete_offsets(0),
-                {"error_code": "NONE"} | dict(each(Error.GROUP_SUBSCRIBED_TO_TOPIC)),
-            ),
-            ask("a", leave(), OK),
-            ask("admin", delete_offsets(0, 1), {"error_code": "NONE"} | dict(each(Error.NONE, Error.NONE))),
-            ask("a", fetch_offsets(0), _found(-1)),
-        ),
-    ),
     Case(
         "delete-offsets-of-another-type",
         "NON_EMPTY_GROUP while a member has a subscription that cannot be read",

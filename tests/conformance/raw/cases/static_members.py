@@ -3,42 +3,13 @@
 from __future__ import annotations
 
 from groupstorm.coordinator.errors import Error
-from tests.conformance.raw.openings import (
-    all_sync,
-    group_of_one,
-    request_member_id,
-    second_round,
-    send_join,
-    stable_group,
-)
-from tests.conformance.raw.requests import (
-    SESSION_MS,
-    Subscribed,
-    commit,
-    describe,
-    heartbeat,
-    join,
-    leave,
-    sync,
-)
-from tests.conformance.raw.steps import OK, Case, Parked, Receive, Send, Timed, Until, ask
+from tests.conformance.raw.openings import group_of_one, request_member_id, stable_group
+from tests.conformance.raw.requests import SESSION_MS, commit, heartbeat, join, leave, sync
+from tests.conformance.raw.steps import OK, Case, Receive, Send, Timed, Until, ask
 
 _STATIC_A = {"instance": "i"}
 _FENCED = {"error_code": "FENCED_INSTANCE_ID"}
-_OTHER_VOTE = (("roundrobin", Subscribed()),)
-_BOTH = (("range", Subscribed()), ("roundrobin", Subscribed()))
-
 REPLACEMENTS = (
-    Case(
-        "static-member-needs-no-second-request",
-        "an instance id joins at once; without MEMBER_ID_REQUIRED",
-        (
-            Send("a", join(instance="i")),
-            Receive("a", {"error_code": "NONE", "generation_id": 1, "members": [{"group_instance_id": "i"}]}),
-            ask("a", sync(instance="i", assignments={"a": b"all"}), {"assignment": "all"}),
-            ask("a", describe(), {"groups": [{"members": [{"group_instance_id": "i"}]}]}),
-        ),
-    ),
     *(
         Case(
             f"static-leader-comes-back-v{version}",
@@ -67,74 +38,6 @@ REPLACEMENTS = (
         )
         for version in (5, 8, 9)
     ),
-    Case(
-        "static-follower-comes-back",
-        "in Stable no round: the assignment of its predecessor, even if its metadata differs",
-        (
-            group_of_one(),
-            send_join("b", instance="i"),
-            Until("PreparingRebalance", 2),
-            Send("a", join()),
-            Receive("a", {"generation_id": 2}),
-            Receive("b", {"generation_id": 2}),
-            Send("b", sync(instance="i")),
-            ask("a", sync(assignments={"a": b"for a", "b": b"for b"}), {"assignment": "for a"}),
-            Receive("b", {"assignment": "for b"}),
-            ask(
-                "again",
-                join(instance="i", protocols=(("range", Subscribed(owned=(0,))),)),
-                {"error_code": "NONE", "generation_id": 2, "leader": "{a}", "members": []},
-            ),
-            ask("again", sync(instance="i"), {"assignment": "for b"}),
-            ask("a", heartbeat(), OK),
-        ),
-    ),
-    Case(
-        "static-member-comes-back-with-another-vote",
-        "if the selected protocol changes with it, there is a round",
-        (
-            group_of_one(instance="i", protocols=_BOTH),
-            Send("again", join(instance="i", protocols=_OTHER_VOTE)),
-            Receive("again", {"error_code": "NONE", "generation_id": 2, "protocol_name": "roundrobin"}),
-            ask("a", heartbeat(instance="i"), _FENCED),
-        ),
-    ),
-    Case(
-        "static-member-comes-back-before-sync",
-        "in CompletingRebalance a replacement begins a round: the leader's assignment would name the old id",
-        (
-            group_of_one(),
-            second_round("b", instance=None),
-            Send("s", join(instance="i")),
-            Until("PreparingRebalance", 3),
-            Send("a", join()),
-            Send("b", join()),
-            [Receive(who, {"generation_id": 3}) for who in ("a", "b", "s")],
-            Send("again", join(instance="i")),
-            Until("PreparingRebalance", 3),
-            ask("a", heartbeat(), Error.REBALANCE_IN_PROGRESS),
-            Send("a", join()),
-            Send("b", join()),
-            [Receive(who, {"error_code": "NONE", "generation_id": 4}) for who in ("a", "b", "again")],
-            all_sync("b"),
-        ),
-    ),
-    Case(
-        "static-member-is-replaced-while-parked",
-        "its parked JoinGroup is answered FENCED_INSTANCE_ID",
-        (
-            group_of_one(),
-            Send("s", join(instance="i")),
-            Until("PreparingRebalance", 2),
-            Send("again", join(instance="i")),
-            Receive("s", _FENCED),
-            Parked("again"),
-            Send("a", join()),
-            Receive("a", {"error_code": "NONE", "generation_id": 2, "members": [{}, {}]}),
-            Receive("again", {"error_code": "NONE", "generation_id": 2}),
-            all_sync("again"),
-        ),
-    ),
 )
 
 FENCING = (
@@ -151,17 +54,6 @@ FENCING = (
             ask("a", leave(("$a", "i")), {"members": [_FENCED]}),
             ask("a", heartbeat(), Error.UNKNOWN_MEMBER_ID),
             ask("again", heartbeat(instance="i"), OK),
-        ),
-    ),
-    Case(
-        "unknown-instance",
-        "UNKNOWN_MEMBER_ID with an instance id that the group does not have",
-        (
-            group_of_one(),
-            ask("a", join(instance="j"), Error.UNKNOWN_MEMBER_ID),
-            ask("a", sync(instance="j"), Error.UNKNOWN_MEMBER_ID),
-            ask("a", heartbeat(instance="j"), Error.UNKNOWN_MEMBER_ID),
-            ask("a", leave(("", "j")), {"members": [{"error_code": "UNKNOWN_MEMBER_ID"}]}),
         ),
     ),
     Case(

@@ -28,7 +28,6 @@ from tests.conformance.raw.streams_requests import (
 _INVALID, _TOPOLOGY = Error.INVALID_REQUEST, Error.STREAMS_INVALID_TOPOLOGY
 _BROKEN = Error.UNKNOWN_SERVER_ERROR
 _INT_MAX, _INT_MIN = 2**31 - 1, -(2**31)
-_ALL = {"0": (0, 1, 2)}
 
 
 def _bad(name: str, about: str, *requests: tuple[Request, Error]) -> Case:
@@ -118,14 +117,6 @@ _STRANGERS = (
         (beat(epoch=LEAVE), Error.UNKNOWN_MEMBER_ID),
         (beat(epoch=3, instance="i"), Error.UNKNOWN_MEMBER_ID),
         (beat(epoch=LEAVE_FOR_A_WHILE, instance="i"), Error.UNKNOWN_MEMBER_ID),
-    ),
-    _bad(
-        "epoch-of-another",
-        "an epoch from the future, the largest, an old one",
-        (beat(member="a", epoch=4), Error.FENCED_MEMBER_EPOCH),
-        (beat(member="a", epoch=_INT_MAX), Error.FENCED_MEMBER_EPOCH),
-        (beat(member="a", epoch=1), Error.FENCED_MEMBER_EPOCH),
-        (beat(member="a", epoch=2, **owning(_ALL)), Error.FENCED_MEMBER_EPOCH),
     ),
     case(
         "bad-without-group",

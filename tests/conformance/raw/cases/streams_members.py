@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from groupstorm.coordinator.errors import Error
-from tests.conformance.raw.consumer_openings import at, refused
+from tests.conformance.raw.consumer_openings import at
 from tests.conformance.raw.consumer_requests import (
     LEAVE,
-    LEAVE_FOR_A_WHILE,
     SET,
     alter_configs,
     commit_as,
@@ -25,7 +23,6 @@ from tests.conformance.raw.requests import (
     fetch_offsets,
     find_transaction_coordinator,
     init_producer,
-    join,
     list_groups,
 )
 from tests.conformance.raw.steps import OK, Again, ask
@@ -38,18 +35,9 @@ from tests.conformance.raw.streams_openings import (
     still,
     unchanged,
 )
-from tests.conformance.raw.streams_requests import (
-    beat,
-    describe_streams,
-    enter,
-    owning,
-    subtopology,
-    topic,
-    topology,
-)
+from tests.conformance.raw.streams_requests import beat, describe_streams, enter, subtopology, topic, topology
 
 _CHANGELOG = "{group}-store-changelog"
-_FOUND = {"groups": [{"error_code": "NONE"}]}
 
 
 def _keeping(replicas: int = 0, configs: Mapping[str, str] | None = None) -> Mapping[str, object]:
@@ -112,33 +100,6 @@ _MEMBERS = (
         ask("a", beat(instance="i", offsets=()), OK),
         ask("a", beat(instance="i", shutdown=True), OK),
         ask("admin", describe_streams(), described("Stable")),
-    ),
-    case(
-        "static",
-        "an instance that is away keeps its tasks; nobody else has its id meanwhile",
-        group_of_one(instance="i"),
-        ask("b", enter(instance="i"), refused(Error.UNRELEASED_INSTANCE_ID)),
-        ask("b", beat(instance="i", epoch=2), refused(Error.FENCED_INSTANCE_ID)),
-        ask("b", beat(instance="i", epoch=LEAVE_FOR_A_WHILE), refused(Error.FENCED_INSTANCE_ID)),
-        ask("a", beat(instance="i", epoch=LEAVE_FOR_A_WHILE), at(LEAVE_FOR_A_WHILE)),
-        ask("admin", describe_streams(), _FOUND),
-        ask("b", enter(instance="i", process="a"), given(2, 0, 1, 2)),
-        ask("admin", describe_streams(), _FOUND),
-    ),
-    case(
-        "lost-answer",
-        "a member may come with its previous epoch if it owns no more than it has",
-        group_of_two(),
-        ask("a", beat(epoch=2, **owning({"0": (1,)})), at(3)),
-        ask("a", enter(), given(3, 0, 1)),
-        still("b"),
-    ),
-    case(
-        "missing-sources",
-        "a group without its source topic has no tasks",
-        ask("a", enter(topology=topology(subtopology("nobody-makes-it", "nor-this"))), given(2)),
-        ask("a", beat(), unchanged(2)),
-        ask("admin", describe_streams(), described("NotReady")),
     ),
 )
 
@@ -231,18 +192,6 @@ _OFFSETS = (
         ask("admin", fetch_offsets(), {}),
         ask("admin", delete_offsets(0), {}),
         still("a", "b"),
-    ),
-    case(
-        "offsets-of-an-empty-group",
-        "whoever assigns itself may commit when nobody is there",
-        group_of_one(),
-        ask("a", commit_as(5), {}),
-        ask("a", beat(epoch=LEAVE), at(LEAVE)),
-        ask("admin", commit_from_outside(8), {}),
-        ask("admin", fetch_offsets(), {}),
-        ask("admin", delete_offsets(0), {}),
-        ask("admin", fetch_offsets(), {}),
-        ask("x", join(), {}),
     ),
     case(
         "offsets-in-a-transaction",

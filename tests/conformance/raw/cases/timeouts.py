@@ -87,34 +87,6 @@ SESSIONS = (
         ),
     ),
     Case(
-        "parked-member-keeps-its-session",
-        "a member whose JoinGroup is parked cannot send heartbeats and is not removed",
-        (
-            stable_group("b", session=_SHORT),
-            Send("a", join(session=_SHORT), mark="parked"),
-            Until("PreparingRebalance", 2, heartbeats_of=("b",)),
-            SendHeartbeats(("b",), 2 * _SHORT, mark="beaten"),
-            Parked("a"),
-            Send("b", join(session=_SHORT)),
-            Receive("a", {"error_code": "NONE", "generation_id": 3, "members": [{}, {}]}),
-            Receive("b", {"error_code": "NONE", "generation_id": 3}),
-        ),
-    ),
-    Case(
-        "parked-newcomer-keeps-its-session",
-        "a newcomer is not removed while its JoinGroup is parked, however short its session timeout",
-        (
-            group_of_one(),
-            send_join("b", session=_SHORT),
-            Until("PreparingRebalance", 2),
-            SendHeartbeats(("a",), 2 * _SHORT),
-            Parked("b"),
-            Send("a", join()),
-            Receive("b", {"error_code": "NONE", "generation_id": 2}),
-            Receive("a", {"error_code": "NONE", "generation_id": 2, "members": [{}, {}]}),
-        ),
-    ),
-    Case(
         "silent-member-ends-the-round",
         "a session that ends in PreparingRebalance: the others are answered",
         (

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from groupstorm.coordinator.errors import Error
-from tests.conformance.raw.openings import all_sync, each, group_of_one, second_round
+from tests.conformance.raw.openings import each
 from tests.conformance.raw.requests import (
     add_offsets,
     commit_from_outside,
@@ -19,8 +19,6 @@ from tests.conformance.raw.requests import (
     init_producer,
 )
 from tests.conformance.raw.steps import OK, Again, Case, Steps, ask
-
-_BEFORE = "$-1"
 
 
 def _begin(who: str) -> Steps:
@@ -72,29 +70,6 @@ CASES = (
             Again("a", fetch_offsets(0, require_stable=True), _found(7)),
             ask("a", describe(), {"groups": [{"group_state": "Empty"}]}),
             ask("a", delete_groups(), {"results": [{"error_code": "NONE"}]}),
-        ),
-    ),
-    Case(
-        "transaction-of-a-member",
-        "member, generation and instance are checked (KIP-447); accepted during a round",
-        (
-            group_of_one(),
-            _begin("a"),
-            ask("a", commit_in_transaction(7, member="x", generation=1), each(Error.UNKNOWN_MEMBER_ID)),
-            ask(
-                "a", commit_in_transaction(7, member="$", generation=_BEFORE), each(Error.ILLEGAL_GENERATION)
-            ),
-            ask(
-                "a",
-                commit_in_transaction(7, member="$", generation="$", instance="i"),
-                each(Error.UNKNOWN_MEMBER_ID),
-            ),
-            second_round("b"),
-            ask("a", commit_in_transaction(8, member="$", generation="$"), each(Error.NONE)),
-            all_sync("b"),
-            ask("a", commit_in_transaction(9, member="$", generation="$"), each(Error.NONE)),
-            ask("a", end_transaction(commits=True), OK),
-            Again("a", fetch_offsets(0, require_stable=True), _found(9)),
         ),
     ),
 )
