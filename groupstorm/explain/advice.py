@@ -3,6 +3,7 @@ for a group without a pattern."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -10,7 +11,7 @@ from groupstorm.explain.findings import Finding, culprits
 from groupstorm.explain.history import History
 from groupstorm.explain.patterns import PATTERNS
 from groupstorm.explain.patterns.deployments import RESTARTS_MIN
-from groupstorm.explain.patterns.selecting import find_restarts, rounds_of
+from groupstorm.explain.patterns.selecting import find_restarts, rounds_of, unique
 from groupstorm.explain.patterns.sessions import is_unheard_since, may_have_closed
 from groupstorm.explain.patterns.waiting import herder_busy_us, poison_record
 from groupstorm.tables import rows
@@ -40,6 +41,7 @@ _STREAMS_PRESETS: Final = frozenset({"migrate-streams", "rack-bill", "standby-lo
 #: The error of a sticky assignor of Kafka's, see the preset kafka-defects.
 _DEFECT: Final = "IllegalStateException"
 _SOURCE_MISSING: Final = frozenset({"MissingSourceTopicException", "INCOMPLETE_SOURCE_TOPIC_METADATA"})
+_POLLS: Final = "max.poll.interval.ms"
 _INTERVAL: Final = "group.consumer.heartbeat.interval.ms"
 _INTERVAL_MIN: Final = "group.consumer.min.heartbeat.interval.ms"
 
@@ -51,7 +53,6 @@ def advice_for(finding: Finding, history: History) -> str:
     text = pattern.advice if own is None else own(finding, history)
     if history.has_threads:
         text = _OF_KIND.get(("streams", pattern.name), text).replace("protocol=consumer", "protocol=streams")
-        text = text.replace("; in sarama Consumer.Group.Rebalance.Timeout", "")
     if history.is_consumer_group:
         text = text.replace(" session.timeout.ms", " group.consumer.session.timeout.ms")
     if history.is_shared:
@@ -63,10 +64,46 @@ def advice_for(finding: Finding, history: History) -> str:
     if history.is_connect:
         text = _OF_KIND.get(("connect", pattern.name), text)
         text = text.replace("its partitions", "its connectors and tasks")
+    text += _spelled(text, finding, history)
     culprits = match.partitions if 0 < len(match.partitions) <= _NAMED_MAX else match.members
     if pattern.name not in _NAMES_CULPRITS or not 0 < len(culprits) <= _NAMED_MAX:
         return text
     return f"{listed(culprits)}: {text[0].lower()}{text[1:]}"
+
+
+#: The client ids that libraries have by default, as member ids begin with them.
+_LIBRARY: Final = re.compile(r"(sarama|kafkajs|kgo|rdkafka|aiokafka|kafka-python)-")
+_WRITERS: Final = {"kgo": "franz-go", "rdkafka": "librdkafka"}
+_HEAD, *_ROWS = rows("groupstorm.clients", "client_settings")
+#: Library -> Kafka's name of a setting or an assignor -> the library's, "-" if it has none.
+_SPELLED: Final = {
+    library: {row[0].removeprefix("assignor "): row[column] for row in _ROWS}
+    for column, library in enumerate(_HEAD)
+    if library != _JAVA
+}
+_NAMED_SETTING: Final = re.compile(r"[a-z]+(?:\.[a-z]+)+|cooperative-sticky")
+#: Patterns in whose advice max.poll.interval.ms is the time for which a round waits.
+_OF_ROUNDS: Final = frozenset({"held-join-phase", "slow-revocation", "never-rejoined", "out-of-group"})
+
+
+def _spelled(text: str, finding: Finding, history: History) -> str:
+    """The names that the members' libraries have for the settings of an advice, if they are not Kafka's."""
+    members = finding.match.members
+    begun = (_LIBRARY.match(one) for one in members)
+    names = [*(one[1] for one in begun if one), *(history.settings.libraries.get(one, "") for one in members)]
+    more = ""
+    for library in unique(_WRITERS.get(one, one) for one in names):
+        own = dict(_SPELLED.get(library, {}))
+        if finding.pattern.name in _OF_ROUNDS:
+            own[_POLLS] = own.get("rebalance timeout", _POLLS)
+        said = {one: own.get(one, one) for one in _NAMED_SETTING.findall(text)}
+        parts = [
+            f"{one} is {name}" for one, name in said.items() if name not in ("-", one, one.replace(".", "_"))
+        ]
+        lacks = [one for one, name in said.items() if name == "-"]
+        parts += [f"there is no {' and no '.join(lacks)}"] if lacks else []
+        more += f" In {library} {listed(parts)}." if parts else ""
+    return more
 
 
 def presets_for(finding: Finding, history: History) -> tuple[str, ...]:

@@ -92,7 +92,7 @@ def test_without_the_coordinators_log_a_generation_shows_them_too(tmp_path: Path
 
 
 def test_processes_that_share_a_log_and_a_client_id(tmp_path: Path) -> None:
-    """No line says that one died, though another one starts; nor who owns what, or what a member joins for."""
+    """No line says that one died, though another one starts; nor who owns what."""
     import_texts(
         tmp_path,
         {
