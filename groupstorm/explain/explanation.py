@@ -269,7 +269,8 @@ class OneMember:
         elif event == "partitions_assigned":
             self._owned.update(row["partitions"])
             if self._owned and self._since_us is not None:
-                self._without_us.append(row["time_us"] - self._since_us)
+                if row["time_us"] > self._since_us:  # one line may say what it has now, and so what it lost
+                    self._without_us.append(row["time_us"] - self._since_us)
                 self._since_us = None
             self._left_us = None
         elif event in _GIVES_UP and (self._owned or self._left_us is not None):

@@ -25,6 +25,8 @@ _CONTAINER: Final = re.compile(r"\[ *([^\[\]]+-C-\d+)\]")
 _STREAMS: Final = re.compile(r"(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-|$)")
 #: What a thread says of its end is about its consumer, too.
 _ENDS_OF_THREADS: Final = frozenset({"thread-told", "thread-unclean", "thread-closed"})
+#: The length of the UUID that ends a member id.
+_UUID: Final = 36
 _DEFAULT_CLIENT: Final = "rdkafka"
 #: Lines of a client that are kept until one names its group.
 _GROUPLESS_MAX: Final = 20
@@ -62,6 +64,7 @@ class LineOwners:
         #: Of kafkajs: the client ids, and the name of each member by its id.
         self._client_ids: dict[str, None] = {}
         self._members: dict[str, str] = {}
+        self._ended: set[str] = set()
         #: Clients that have subscribed anew: a later line names their group, which may be another one.
         self._subscribed: set[str] = set()
         #: By handle: lines before the first that names the client's group.
@@ -115,7 +118,7 @@ class LineOwners:
         if kind in EXCEPTIONS and self._java is not None:
             fields["client"], group = self._java
             return group
-        said = fields.get("client") or self._of_kafkajs(fields.get("clientId"), fields.get("memberId"))
+        said = fields.get("client") or self._of_kafkajs(kind, fields.get("clientId"), fields.get("memberId"))
         process = f"{self._pod} {said}" if self._pod and said else str(said or self._handle)
         fields["client"], fields["process"], fields["other"] = str(said or self._client), process, True
         group = group or (self._front_group if kind.startswith("spring-") else "")
@@ -128,13 +131,22 @@ class LineOwners:
             self._subscribed.discard(process)
         return group
 
-    def _of_kafkajs(self, client: str | None, member_id: str | None) -> str | None:
+    def _of_kafkajs(self, kind: str, client: str | None, member_id: str | None) -> str | None:
         """The name of a member: some lines have its client id, others its member id, which begins with it. A
-        second member of a client has a name of its own."""
+        second member of a client has a name of its own; one that crashed, or is out, joins under another id.
+        A crash names no member: it is the only one's."""
+        if kind == "kafkajs-crash" and len(self._members) == 1:
+            [member_id] = self._members
+        if kind in ("kafkajs-crash", "kafkajs-out") and member_id:
+            self._ended.add(member_id)
         if client:
             self._client_ids[client] = None
             return next((name for one, name in self._members.items() if one.startswith(f"{client}-")), client)
         if member_id and member_id not in self._members:
+            same = (one for one in self._members if one[:-_UUID] == member_id[:-_UUID] and one in self._ended)
+            if (before := next(same, None)) is not None:
+                self._members[member_id] = self._members.pop(before)
+                return self._members[member_id]
             taken = set(self._members.values())
             fit = (one for one in self._client_ids if member_id.startswith(f"{one}-") and one not in taken)
             self._members[member_id] = next(fit, member_id)
