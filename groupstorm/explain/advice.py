@@ -71,37 +71,29 @@ def advice_for(finding: Finding, history: History) -> str:
     return f"{listed(culprits)}: {text[0].lower()}{text[1:]}"
 
 
-#: The client ids that libraries have by default, as member ids begin with them.
-_LIBRARY: Final = re.compile(r"(sarama|kafkajs|kgo|rdkafka|aiokafka|kafka-python)-")
-_WRITERS: Final = {"kgo": "franz-go", "rdkafka": "librdkafka"}
+#: The beginning of a client id that is its library's default -> the library.
+_DEFAULT_IDS: Final = {"kgo": "franz-go", "rdkafka": "librdkafka", "sarama": "sarama", "kafkajs": "kafkajs"}
 _HEAD, *_ROWS = rows("groupstorm.clients", "client_settings")
 #: Library -> Kafka's name of a setting or an assignor -> the library's, "-" if it has none.
 _SPELLED: Final = {
     library: {row[0].removeprefix("assignor "): row[column] for row in _ROWS}
     for column, library in enumerate(_HEAD)
-    if library != _JAVA
 }
-_NAMED_SETTING: Final = re.compile(r"[a-z]+(?:\.[a-z]+)+|cooperative-sticky")
-#: Patterns in whose advice max.poll.interval.ms is the time for which a round waits.
-_OF_ROUNDS: Final = frozenset({"held-join-phase", "slow-revocation", "never-rejoined", "out-of-group"})
+_NAMED: Final = re.compile(r"[a-z]+(?:\.[a-z]+)+|cooperative-sticky")
 
 
 def _spelled(text: str, finding: Finding, history: History) -> str:
     """The names that the members' libraries have for the settings of an advice, if they are not Kafka's."""
-    members = finding.match.members
-    begun = (_LIBRARY.match(one) for one in members)
-    names = [*(one[1] for one in begun if one), *(history.settings.libraries.get(one, "") for one in members)]
-    more = ""
-    for library in unique(_WRITERS.get(one, one) for one in names):
+    known, more = history.settings.libraries, ""
+    begun = ((one, one.partition("-")[0]) for one in finding.match.members)
+    for library in unique(known.get(one, _DEFAULT_IDS.get(begin, "")) for one, begin in begun):
         own = dict(_SPELLED.get(library, {}))
-        if finding.pattern.name in _OF_ROUNDS:
+        if finding.pattern.name not in ("max-poll-interval", "poison-record"):
             own[_POLLS] = own.get("rebalance timeout", _POLLS)
-        said = {one: own.get(one, one) for one in _NAMED_SETTING.findall(text)}
-        parts = [
-            f"{one} is {name}" for one, name in said.items() if name not in ("-", one, one.replace(".", "_"))
-        ]
-        lacks = [one for one, name in said.items() if name == "-"]
-        parts += [f"there is no {' and no '.join(lacks)}"] if lacks else []
+        said = {one: own.get(one, one) for one in _NAMED.findall(text) if library != _JAVA}
+        others = {one: said[one] for one in said if said[one] not in ("-", one, one.replace(".", "_"))}
+        lacks = [f"there is no {one}" for one in said if said[one] == "-"]
+        parts = [*(f"{one} is {name}" for one, name in others.items()), *lacks]
         more += f" In {library} {listed(parts)}." if parts else ""
     return more
 

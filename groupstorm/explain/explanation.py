@@ -269,8 +269,7 @@ class OneMember:
         elif event == "partitions_assigned":
             self._owned.update(row["partitions"])
             if self._owned and self._since_us is not None:
-                if row["time_us"] > self._since_us:  # one line may say what it has now, and so what it lost
-                    self._without_us.append(row["time_us"] - self._since_us)
+                self._without_us.append(row["time_us"] - self._since_us)
                 self._since_us = None
             self._left_us = None
         elif event in _GIVES_UP and (self._owned or self._left_us is not None):
@@ -298,5 +297,5 @@ class OneMember:
         if not own and not self._causes[_TOLD]:
             return None
         [member] = self._members
-        without_us = tuple(self._without_us)
+        without_us = tuple(filter(None, self._without_us))  # 0 if one line says what it lost and what it has
         return Alone(member, self._causes[_TOLD], own, self._causes[_UNSAID], without_us, known_us)

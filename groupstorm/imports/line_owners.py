@@ -25,8 +25,6 @@ _CONTAINER: Final = re.compile(r"\[ *([^\[\]]+-C-\d+)\]")
 _STREAMS: Final = re.compile(r"(.+)-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?:-|$)")
 #: What a thread says of its end is about its consumer, too.
 _ENDS_OF_THREADS: Final = frozenset({"thread-told", "thread-unclean", "thread-closed"})
-#: The length of the UUID that ends a member id.
-_UUID: Final = 36
 _DEFAULT_CLIENT: Final = "rdkafka"
 #: Lines of a client that are kept until one names its group.
 _GROUPLESS_MAX: Final = 20
@@ -143,13 +141,13 @@ class LineOwners:
             self._client_ids[client] = None
             return next((name for one, name in self._members.items() if one.startswith(f"{client}-")), client)
         if member_id and member_id not in self._members:
-            same = (one for one in self._members if one[:-_UUID] == member_id[:-_UUID] and one in self._ended)
-            if (before := next(same, None)) is not None:
-                self._members[member_id] = self._members.pop(before)
-                return self._members[member_id]
+            ended = sorted(
+                self._ended & self._members.keys()
+            )  # without their UUIDs the ids of one client agree
+            before = next((one for one in ended if one[:-36] == member_id[:-36]), "")
             taken = set(self._members.values())
             fit = (one for one in self._client_ids if member_id.startswith(f"{one}-") and one not in taken)
-            self._members[member_id] = next(fit, member_id)
+            self._members[member_id] = self._members.pop(before, "") or next(fit, member_id)
         return self._members.get(member_id or "")
 
     def _of_thread(self, name: str) -> str:

@@ -42,8 +42,8 @@ OUT = of_franz_go(
         (
             HELD,
             "held-join-phase",
-            "In sarama max.poll.interval.ms is Consumer.Group.Rebalance.Timeout and there is no "
-            "max.poll.records and no group.protocol.",
+            "In sarama max.poll.interval.ms is Consumer.Group.Rebalance.Timeout, there is no "
+            "max.poll.records and there is no group.protocol.",
         ),
         (TOO_SLOW, "max-poll-interval", "In librdkafka there is no max.poll.records."),
         (OUT, "out-of-group", "In franz-go max.poll.interval.ms is RebalanceTimeout."),

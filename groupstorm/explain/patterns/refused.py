@@ -71,8 +71,8 @@ def _told(history: History, is_meant: Callable[[Refusal], bool]) -> Match | None
     if len(found) > NAMED_MAX:
         sentences.append(f"And {len(found) - NAMED_MAX:,} more like it.")
     rows = [row for one in found for row in (one.first, one.last)]
-    is_unsaid = history.has_member_rows and any(one.error != NOT_AUTHORIZED for one in found)
-    unknown = "why: add the log of the group's coordinator" if is_unsaid else ""
+    unknown = "why: add the log of the group's coordinator" if history.has_member_rows else ""
+    unknown = "" if all(one.error == NOT_AUTHORIZED for one in found) else unknown
     return Match(" ".join(sentences), unique(one.member for one in found), (), (), rows, unknown)
 
 

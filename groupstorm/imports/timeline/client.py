@@ -243,7 +243,6 @@ class ClientMember(Member):
             return
         if member_id in self._former_ids:
             self._former_ids.clear()
-            self._deaths.forget()
             self._group.see_mixed(self._client, line)
         if self._member_id not in ("", member_id):
             self._former_ids.add(self._member_id)

@@ -83,10 +83,6 @@ class Deaths:
             self._add(death, line, cause)
         return death is not None
 
-    def forget(self) -> None:
-        """Several processes log under the name: that one starts says nothing of the others."""
-        self._open.clear()
-
     def finish(self) -> None:
         """No more lines come."""
         for death, expired in (*self._known, *((death, None) for death in self._open.values())):

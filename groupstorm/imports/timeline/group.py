@@ -247,8 +247,7 @@ class GroupRecord:
     def see_mixed(self, client: str, line: Observation) -> None:
         """Several processes log as one client, and nothing tells their lines apart."""
         self.mixed.add(client)
-        if not self.is_modern:
-            self.shared.add(client)
+        self.shared.add(client)
         self._members_tell_all = False
         sentence = f"two processes log as {client}: give the log of each process as a file of its own"
         self.is_missing(line, "ownership", None, sentence)

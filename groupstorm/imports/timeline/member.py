@@ -90,7 +90,8 @@ class Member:
         ):
             at = first._replace(order=self._group.first.order)
             self._emit(at, self._rejoins(UNKNOWN), Why([first], _NEVER_JOINED))
-        self._deaths.finish()
+        if self._client not in self._group.mixed:  # that one starts says nothing of the others
+            self._deaths.finish()
 
     def _begin_process(self, line: Observation) -> None:
         """Begin another process of the member, if it had one before: the lines that follow are about it."""
