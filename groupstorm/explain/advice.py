@@ -41,7 +41,7 @@ _STREAMS_PRESETS: Final = frozenset({"migrate-streams", "rack-bill", "standby-lo
 #: The error of a sticky assignor of Kafka's, see the preset kafka-defects.
 _DEFECT: Final = "IllegalStateException"
 _SOURCE_MISSING: Final = frozenset({"MissingSourceTopicException", "INCOMPLETE_SOURCE_TOPIC_METADATA"})
-_POLLS: Final = "max.poll.interval.ms"
+_STOPPED: Final = "If somebody stopped the group, nothing: static members close without a LeaveGroup."
 _INTERVAL: Final = "group.consumer.heartbeat.interval.ms"
 _INTERVAL_MIN: Final = "group.consumer.min.heartbeat.interval.ms"
 
@@ -64,6 +64,8 @@ def advice_for(finding: Finding, history: History) -> str:
     if history.is_connect:
         text = _OF_KIND.get(("connect", pattern.name), text)
         text = text.replace("its partitions", "its connectors and tasks")
+    if pattern.name == "static-orphan" and history.is_empty:  # no line tells these from members that died
+        text = f"{_STOPPED} Else {text[0].lower()}{text[1:]}"
     text += _spelled(text, finding, history)
     culprits = match.partitions if 0 < len(match.partitions) <= _NAMED_MAX else match.members
     if pattern.name not in _NAMES_CULPRITS or not 0 < len(culprits) <= _NAMED_MAX:
@@ -89,7 +91,7 @@ def _spelled(text: str, finding: Finding, history: History) -> str:
     for library in unique(known.get(one, _DEFAULT_IDS.get(begin, "")) for one, begin in begun):
         own = dict(_SPELLED.get(library, {}))
         if finding.pattern.name not in ("max-poll-interval", "poison-record"):
-            own[_POLLS] = own.get("rebalance timeout", _POLLS)
+            own["max.poll.interval.ms"] = own.get("rebalance timeout", "max.poll.interval.ms")
         said = {one: own.get(one, one) for one in _NAMED.findall(text) if library != _JAVA}
         others = {one: said[one] for one in said if said[one] not in ("-", one, one.replace(".", "_"))}
         lacks = [f"there is no {one}" for one in said if said[one] == "-"]

@@ -58,9 +58,8 @@ def _never_rejoined(one: Refusal) -> bool:
 
 
 def _join_refused(one: Refusal) -> bool:
-    if one.is_over or one.error == NOT_AUTHORIZED:
-        return not one.is_over
-    return one.api == JOIN and one.count >= TRIED_MIN and one.error not in _OF_OTHERS
+    is_join = one.api == JOIN and one.count >= TRIED_MIN and one.error not in _OF_OTHERS
+    return not one.is_over and (is_join or one.error == NOT_AUTHORIZED)
 
 
 def _told(history: History, is_meant: Callable[[Refusal], bool]) -> Match | None:
