@@ -93,9 +93,8 @@ def _spelled(text: str, finding: Finding, history: History) -> str:
         if finding.pattern.name not in ("max-poll-interval", "poison-record"):
             own["max.poll.interval.ms"] = own.get("rebalance timeout", "max.poll.interval.ms")
         said = {one: own.get(one, one) for one in _NAMED.findall(text) if library != _JAVA}
-        others = {one: said[one] for one in said if said[one] not in ("-", one, one.replace(".", "_"))}
-        lacks = [f"there is no {one}" for one in said if said[one] == "-"]
-        parts = [*(f"{one} is {name}" for one, name in others.items()), *lacks]
+        parts = [f"{one} is {it}" for one, it in said.items() if it not in ("-", one, one.replace(".", "_"))]
+        parts += [f"there is no {one}" for one, it in said.items() if it == "-"]
         more += f" In {library} {listed(parts)}." if parts else ""
     return more
 
