@@ -64,6 +64,7 @@ def advice_for(finding: Finding, history: History) -> str:
     if history.is_connect:
         text = _OF_KIND.get(("connect", pattern.name), text)
         text = text.replace("its partitions", "its connectors and tasks")
+        text = text.replace("max.poll.interval", "rebalance.timeout")
     if pattern.name == "static-orphan" and history.is_empty:  # no line tells these from members that died
         text = f"{_STOPPED} Else {text[0].lower()}{text[1:]}"
     text += _spelled(text, finding, history)

@@ -26,6 +26,7 @@ _TIME_KEY = re.compile(r"(?i)time|date|ts\b|instant|epoch|^@?t$")
 #: Keys of JSON logs that name the pod of a line, or its log stream (CloudWatch); Datadog's tag.
 _POD_KEY = re.compile(r"(?i)[._]pod(?:[._-]?name)?$|[.@]logStream(?:Name)?$")
 _POD_TAG = re.compile(r"pod_name:(.+)")
+_POD_LABEL = re.compile(r'[{, ]pod="(?P<label>[^"]+)"')  # of Loki's logcli
 _MILLISECONDS = re.compile(r"[.,](\d{3})(?!\d)")
 _EPOCH_SECOND = re.compile(r"1\d{9}")
 _NESTED_MAX: Final = 20
@@ -201,8 +202,8 @@ def margin(text: str) -> str:
 
 
 def pod_in(text: str) -> str:
-    """The pod or container that a line's margin names."""
-    found = _ORIGIN.match(text)
+    """The pod or container that the text in front of a message names."""
+    found = _ORIGIN.match(text) or _POD_LABEL.search(text)
     return "" if found is None else str(found[found.lastgroup or 0])
 
 

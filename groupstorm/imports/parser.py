@@ -194,7 +194,7 @@ class LogParser(LogSource):
             self._in_vain = self._in_vain + 1 if said is None else 0
         if prefix is None or prefix.writer is not Writer.BROKER:
             self._margin = margin(text)
-            self._owners.see(front, prefix, pod_in(self._margin) or pod_of(around.record) or around.pod)
+            self._owners.see(front, prefix, pod_in(front) or pod_of(around.record) or around.pod)
         # a line without a time has that of the line before
         time_us = self._now_us if said is None else self.clock.us(said)
         self._message(prefix, time_us, message, around.beside)

@@ -163,6 +163,7 @@ def test_the_work_of_a_worker_that_stays_out_is_not_deleted(
     log = work("10:00:00,000", 1, "x-0") + lost + worker_line("10:00:40,000", out)
     one = answer(tmp_path, log)
     assert one.history.work.gaps == [WorkGap("x-0", 30_000_000, 40_000_000, "w-a", "")]
+    assert "its rebalance timeout (rebalance.timeout.ms)" in " ".join(printed(one, capsys).split())
     assert "connectors and tasks: unknown: one worker's log says nothing of" in printed(one, capsys)
 
 

@@ -51,6 +51,7 @@ FORMS: dict[str, Fronts] = {
     "Kubernetes JSON": lambda pod, line: json.dumps(
         {"log": line + "\n", "time": "2026-03-04T10:00:09Z", "kubernetes": {"pod_name": pod, "host": "n1"}}
     ),
+    "logcli": lambda pod, line: f'2026-03-04T10:00:09Z {{app="a", pod="{pod}", stream="stdout"}} {line}',
     "Datadog": lambda pod, line: json.dumps({"message": line, "tags": ["env:prod", f"pod_name:{pod}"]}),
     "CloudWatch": lambda pod, line: json.dumps({"logStreamName": pod, "message": line}),
     "Elastic": lambda pod, line: json.dumps(
