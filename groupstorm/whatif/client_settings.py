@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from groupstorm import clients
 from groupstorm.coordinator.config import OPTIONS, bounds_beside
 from groupstorm.storms.scenario.setting_names import (
     GROUP_PROTOCOL,
@@ -73,7 +72,7 @@ def _franz_go(name: str, value: Any) -> str:
 
 
 _ASSIGNOR: Final = "assignor "
-_, *_ROWS = rows(clients.__name__, "client_settings")
+_, *_ROWS = rows("groupstorm.clients", "client_settings")
 
 
 def _library(column: int, name: str, line: Callable[[str, Any], str], between: str = ",") -> Library:
