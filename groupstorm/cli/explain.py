@@ -124,10 +124,9 @@ def _print_group(one: Explanation) -> None:
         print_paragraph(one.alone.sentence)
     if history.work.is_seen:
         idle_us = sum(each.lasted_us for each in history.work.gaps)
-        print_paragraph(
-            "Time without a worker, summed over connectors and tasks: "
-            f"{'at least ' if idle_us else ''}{seconds(idle_us / _SECOND_US)}."
-        )
+        idle = f"{'at least ' if idle_us else ''}{seconds(idle_us / _SECOND_US)}"
+        idle = "unknown: one worker's log says nothing of others" if history.is_of_one_member else idle
+        print_paragraph(f"Time without a worker, summed over connectors and tasks: {idle}.")
         if history.work.uneven is not None:
             print_paragraph(_uneven(history.work.uneven))
     elif history.unowned_us is None:

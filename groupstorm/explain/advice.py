@@ -3,6 +3,7 @@ for a group without a pattern."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
@@ -10,7 +11,7 @@ from groupstorm.explain.findings import Finding, culprits
 from groupstorm.explain.history import History
 from groupstorm.explain.patterns import PATTERNS
 from groupstorm.explain.patterns.deployments import RESTARTS_MIN
-from groupstorm.explain.patterns.selecting import find_restarts, rounds_of
+from groupstorm.explain.patterns.selecting import find_restarts, rounds_of, unique
 from groupstorm.explain.patterns.sessions import is_unheard_since, may_have_closed
 from groupstorm.explain.patterns.waiting import herder_busy_us, poison_record
 from groupstorm.tables import rows
@@ -40,6 +41,7 @@ _STREAMS_PRESETS: Final = frozenset({"migrate-streams", "rack-bill", "standby-lo
 #: The error of a sticky assignor of Kafka's, see the preset kafka-defects.
 _DEFECT: Final = "IllegalStateException"
 _SOURCE_MISSING: Final = frozenset({"MissingSourceTopicException", "INCOMPLETE_SOURCE_TOPIC_METADATA"})
+_STOPPED: Final = "If somebody stopped the group, nothing: static members close without a LeaveGroup."
 _INTERVAL: Final = "group.consumer.heartbeat.interval.ms"
 _INTERVAL_MIN: Final = "group.consumer.min.heartbeat.interval.ms"
 
@@ -51,7 +53,6 @@ def advice_for(finding: Finding, history: History) -> str:
     text = pattern.advice if own is None else own(finding, history)
     if history.has_threads:
         text = _OF_KIND.get(("streams", pattern.name), text).replace("protocol=consumer", "protocol=streams")
-        text = text.replace("; in sarama Consumer.Group.Rebalance.Timeout", "")
     if history.is_consumer_group:
         text = text.replace(" session.timeout.ms", " group.consumer.session.timeout.ms")
     if history.is_shared:
@@ -63,10 +64,40 @@ def advice_for(finding: Finding, history: History) -> str:
     if history.is_connect:
         text = _OF_KIND.get(("connect", pattern.name), text)
         text = text.replace("its partitions", "its connectors and tasks")
+        text = text.replace("max.poll.interval", "rebalance.timeout")
+    if pattern.name == "static-orphan" and history.is_empty:  # no line tells these from members that died
+        text = f"{_STOPPED} Else {text[0].lower()}{text[1:]}"
+    text += _spelled(text, finding, history)
     culprits = match.partitions if 0 < len(match.partitions) <= _NAMED_MAX else match.members
     if pattern.name not in _NAMES_CULPRITS or not 0 < len(culprits) <= _NAMED_MAX:
         return text
     return f"{listed(culprits)}: {text[0].lower()}{text[1:]}"
+
+
+#: The beginning of a client id that is its library's default -> the library.
+_DEFAULT_IDS: Final = {"kgo": "franz-go", "rdkafka": "librdkafka", "sarama": "sarama", "kafkajs": "kafkajs"}
+_HEAD, *_ROWS = rows("groupstorm.clients", "client_settings")
+#: Library -> Kafka's name of a setting or an assignor -> the library's, "-" if it has none.
+_SPELLED: Final = {
+    library: {row[0].removeprefix("assignor "): row[column] for row in _ROWS}
+    for column, library in enumerate(_HEAD)
+}
+_NAMED: Final = re.compile(r"[a-z]+(?:\.[a-z]+)+|cooperative-sticky")
+
+
+def _spelled(text: str, finding: Finding, history: History) -> str:
+    """The names that the members' libraries have for the settings of an advice, if they are not Kafka's."""
+    known, more = history.settings.libraries, ""
+    begun = ((one, one.partition("-")[0]) for one in finding.match.members)
+    for library in unique(known.get(one, _DEFAULT_IDS.get(begin, "")) for one, begin in begun):
+        own = dict(_SPELLED.get(library, {}))
+        if finding.pattern.name not in ("max-poll-interval", "poison-record"):
+            own["max.poll.interval.ms"] = own.get("rebalance timeout", "max.poll.interval.ms")
+        said = {one: own.get(one, one) for one in _NAMED.findall(text) if library != _JAVA}
+        parts = [f"{one} is {it}" for one, it in said.items() if it not in ("-", one, one.replace(".", "_"))]
+        parts += [f"there is no {one}" for one, it in said.items() if it == "-"]
+        more += f" In {library} {listed(parts)}." if parts else ""
+    return more
 
 
 def presets_for(finding: Finding, history: History) -> tuple[str, ...]:

@@ -299,5 +299,5 @@ class OneMember:
         if not own and not self._causes[_TOLD]:
             return None
         [member] = self._members
-        without_us = tuple(self._without_us)
+        without_us = tuple(filter(None, self._without_us))  # 0 if one line says what it lost and what it has
         return Alone(member, self._causes[_TOLD], own, self._causes[_UNSAID], without_us, known_us)

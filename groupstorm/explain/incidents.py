@@ -148,6 +148,7 @@ COMMIT: Final = "OffsetCommit"
 FIND: Final = "FindCoordinator"
 _UNKNOWN: Final = "unknown"
 REBALANCING: Final = "REBALANCE_IN_PROGRESS"
+NOT_AUTHORIZED: Final = "GROUP_AUTHORIZATION_FAILED"
 TIMED_OUT: Final = "REQUEST_TIMED_OUT"
 #: Causes of `rejoin_requested` that are answers of a coordinator, but not named after an error.
 _ANSWERS: Final = {
@@ -171,7 +172,7 @@ _WORDS: Final = {
     "FENCED_INSTANCE_ID": "Another process has its group.instance.id",
     "UNRELEASED_INSTANCE_ID": "Another member has its group.instance.id and has not left",
     "GROUP_MAX_SIZE_REACHED": "The group has reached group.max.size",
-    "GROUP_AUTHORIZATION_FAILED": "The client may not read with this group id",
+    NOT_AUTHORIZED: "The client may not read with this group id",
     TIMED_OUT: "No answer came in time",
     "TaskMigratedException": "The thread missed a rebalance and is out of the group",
     "CommitFailedException": "The consumer was not in the group any more",
@@ -219,7 +220,8 @@ class Refusal:
             since = "it is in a generation since" if self.is_over else "it never joined again in this log"
             return f"{who}'s heartbeats were refused {over} because the group was rebalancing: {since}."
         if self.api == FIND:
-            return f"{who} lost its coordinator {times}{within}: {why}."
+            did = "was refused" if self.error == NOT_AUTHORIZED else "lost"
+            return f"{who} {did} its coordinator {times}{within}: {why}."
         if self.api not in (JOIN, "SyncGroup"):
             others = "requests" if self.api == _UNKNOWN else f"{self.api} requests"
             what = {HEARTBEAT: "heartbeats", COMMIT: "commits"}.get(self.api, others)

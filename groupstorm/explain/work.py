@@ -85,7 +85,8 @@ class Work:
                 self.gaps.append(WorkGap(name, since[0], now_us, since[1], worker))
         self._of[worker] = runs
         self._told_us[worker] = now_us
-        self._gone.discard(worker)
+        is_out = row.get("error") == "COORDINATOR_NOT_AVAILABLE"  # nobody has deleted what it stops then
+        (self._gone.add if is_out else self._gone.discard)(worker)
         self._compare(now_us)
 
     def gone(self, worker: str, now_us: int) -> None:

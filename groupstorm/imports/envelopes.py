@@ -23,8 +23,10 @@ _DECODER = json.JSONDecoder()
 _OBJECT = re.compile(r'\{\s*"|^\s*\[\s*["\[{]|"\{\s*\\"')
 #: Keys of JSON logs that hold a time.
 _TIME_KEY = re.compile(r"(?i)time|date|ts\b|instant|epoch|^@?t$")
-#: Keys of JSON logs that name the pod of a line.
-_POD_KEY = re.compile(r"(?i)[._]pod(?:[._-]?name)?$")
+#: Keys of JSON logs that name the pod of a line, or its log stream (CloudWatch); Datadog's tag.
+_POD_KEY = re.compile(r"(?i)[._]pod(?:[._-]?name)?$|[.@]logStream(?:Name)?$")
+_POD_TAG = re.compile(r"pod_name:(.+)")
+_POD_LABEL = re.compile(r'[{, ]pod="(?P<label>[^"]+)"')  # of Loki's logcli
 _MILLISECONDS = re.compile(r"[.,](\d{3})(?!\d)")
 _EPOCH_SECOND = re.compile(r"1\d{9}")
 _NESTED_MAX: Final = 20
@@ -200,8 +202,8 @@ def margin(text: str) -> str:
 
 
 def pod_in(text: str) -> str:
-    """The pod or container that a line's margin names."""
-    found = _ORIGIN.match(text)
+    """The pod or container that the text in front of a message names."""
+    found = _ORIGIN.match(text) or _POD_LABEL.search(text)
     return "" if found is None else str(found[found.lastgroup or 0])
 
 
@@ -274,7 +276,8 @@ def _time_of(value: Any) -> Instant | None:
 
 def pod_of(record: Any) -> str:
     """The pod that a JSON record names; "" if it names none."""
-    return next((text for key, text, _ in texts_in(record) if _POD_KEY.search(key)), "")
+    named = ((_POD_TAG.match(text), _POD_KEY.search(key), text) for key, text, _ in texts_in(record))
+    return next((tag[1] if tag else text for tag, key, text in named if tag or key), "")
 
 
 #: No terminal is narrower.

@@ -72,22 +72,26 @@ class _SortedLog:
         self.ungrouped: set[str] = set()
         #: Instance of Kafka Streams -> its group, by the member ids of its threads.
         self.instances: dict[str, str] = {}
+        #: Whether it has lines of groups that are left out.
+        self.leaves_out = False
         self._sorter = SpillingSorter(key=lambda one: (one[0], -one[2] if parser.newest_first else one[2]))
         for one in parser.observations():
-            if groups is None or not one.group or one.group in groups:
-                client, pod = one.fields.get("client"), one.fields.get(POD, "")
-                if client and pod:
-                    pods.setdefault((one.group, client), set()).add(pod)
-                anchors.add(one._replace(fields={**one.fields, "client": f"{pod} {client}"}) if pod else one)
-                if one.kind in OWN_MEMBER_ID and client and one.fields.get("member_id"):
-                    self._clients[one.group, one.fields["member_id"]] = client
-                    if pod:
-                        self._pod_of[one.group, one.fields["member_id"]] = pod
-                if one.group and THREAD in (member_id := one.fields.get("member_id") or ""):
-                    self.instances[member_id.partition(THREAD)[0]] = one.group
-                if not one.group and "old_member_id" in one.fields:
-                    self.ungrouped.add(one.fields["old_member_id"])
-                self._sorter.add(tuple(one))
+            if groups is not None and one.group and one.group not in groups:
+                self.leaves_out = True
+                continue
+            client, pod = one.fields.get("client"), one.fields.get(POD, "")
+            if client and pod:
+                pods.setdefault((one.group, client), set()).add(pod)
+            anchors.add(one._replace(fields={**one.fields, "client": f"{pod} {client}"}) if pod else one)
+            if one.kind in OWN_MEMBER_ID and client and one.fields.get("member_id"):
+                self._clients[one.group, one.fields["member_id"]] = client
+                if pod:
+                    self._pod_of[one.group, one.fields["member_id"]] = pod
+            if one.group and THREAD in (member_id := one.fields.get("member_id") or ""):
+                self.instances[member_id.partition(THREAD)[0]] = one.group
+            if not one.group and "old_member_id" in one.fields:
+                self.ungrouped.add(one.fields["old_member_id"])
+            self._sorter.add(tuple(one))
 
     def clients(self) -> Iterator[tuple[tuple[str, str], str]]:
         """Group and member id, and the name of the client."""
@@ -130,7 +134,8 @@ def import_sources(sources: Sequence[LogSource], out: Path, options: Options) ->
     parsers = [one.parser for one in read]
     _check(parsers)
     offsets = anchors.offsets(parsers)
-    by_group = ObservationsByGroup({member_id for one in read for member_id in one.ungrouped})
+    ungrouped = {member_id for one in read for member_id in one.ungrouped}
+    by_group = ObservationsByGroup(ungrouped, not any(one.leaves_out for one in read))
     instances = {name: group for one in read for name, group in one.instances.items()}
     streams = [one.observations(offsets[one.parser.number].us, instances) for one in read]
     names = {topic_id: name for one in parsers for topic_id, name in one.topic_names.items()}

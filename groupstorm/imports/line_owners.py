@@ -62,6 +62,7 @@ class LineOwners:
         #: Of kafkajs: the client ids, and the name of each member by its id.
         self._client_ids: dict[str, None] = {}
         self._members: dict[str, str] = {}
+        self._ended: set[str] = set()
         #: Clients that have subscribed anew: a later line names their group, which may be another one.
         self._subscribed: set[str] = set()
         #: By handle: lines before the first that names the client's group.
@@ -115,7 +116,7 @@ class LineOwners:
         if kind in EXCEPTIONS and self._java is not None:
             fields["client"], group = self._java
             return group
-        said = fields.get("client") or self._of_kafkajs(fields.get("clientId"), fields.get("memberId"))
+        said = fields.get("client") or self._of_kafkajs(kind, fields.get("clientId"), fields.get("memberId"))
         process = f"{self._pod} {said}" if self._pod and said else str(said or self._handle)
         fields["client"], fields["process"], fields["other"] = str(said or self._client), process, True
         group = group or (self._front_group if kind.startswith("spring-") else "")
@@ -128,16 +129,25 @@ class LineOwners:
             self._subscribed.discard(process)
         return group
 
-    def _of_kafkajs(self, client: str | None, member_id: str | None) -> str | None:
+    def _of_kafkajs(self, kind: str, client: str | None, member_id: str | None) -> str | None:
         """The name of a member: some lines have its client id, others its member id, which begins with it. A
-        second member of a client has a name of its own."""
+        second member of a client has a name of its own; one that crashed, or is out, joins under another id.
+        A crash names no member: it is the only one's."""
+        if kind == "kafkajs-crash" and len(self._members) == 1:
+            [member_id] = self._members
+        if kind in ("kafkajs-crash", "kafkajs-out") and member_id:
+            self._ended.add(member_id)
         if client:
             self._client_ids[client] = None
             return next((name for one, name in self._members.items() if one.startswith(f"{client}-")), client)
         if member_id and member_id not in self._members:
+            ended = sorted(
+                self._ended & self._members.keys()
+            )  # without their UUIDs the ids of one client agree
+            before = next((one for one in ended if one[:-36] == member_id[:-36]), "")
             taken = set(self._members.values())
             fit = (one for one in self._client_ids if member_id.startswith(f"{one}-") and one not in taken)
-            self._members[member_id] = next(fit, member_id)
+            self._members[member_id] = self._members.pop(before, "") or next(fit, member_id)
         return self._members.get(member_id or "")
 
     def _of_thread(self, name: str) -> str:

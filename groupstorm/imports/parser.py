@@ -67,11 +67,12 @@ _ANCHORS: Final = (
 
 
 class _Around(NamedTuple):
-    """The record that a line is a text of: what it says beside the line, and when."""
+    """The record that a line is a text of: what it says beside the line, when, and the pod in front of it."""
 
     record: Any = None
     beside: Mapping[str, Any] = {}
     time: Instant | None = None
+    pod: str = ""
 
 
 _NOTHING: Final = _Around()
@@ -193,7 +194,7 @@ class LogParser(LogSource):
             self._in_vain = self._in_vain + 1 if said is None else 0
         if prefix is None or prefix.writer is not Writer.BROKER:
             self._margin = margin(text)
-            self._owners.see(front, prefix, pod_in(self._margin) or pod_of(around.record))
+            self._owners.see(front, prefix, pod_in(front) or pod_of(around.record) or around.pod)
         # a line without a time has that of the line before
         time_us = self._now_us if said is None else self.clock.us(said)
         self._message(prefix, time_us, message, around.beside)
@@ -220,6 +221,7 @@ class LogParser(LogSource):
     def _json(self, front: str, value: Any, around: _Around) -> bool:
         """The message of each record is its first text that is a line of Kafka's."""
         found: set[int] = set()
+        pod = pod_in(front) or around.pod
         for _, text, inside in texts_in(value):
             # texts of one list are lines, not one line in several fields
             is_line = isinstance(inside[-1], list) and len(inside[-1]) > 1
@@ -229,7 +231,7 @@ class LogParser(LogSource):
             beside = next((each for each in reversed(inside) if isinstance(each, dict)), {})
             said = collectors_time(inside) or self._front.time(front) or around.time
             said = said or collectors_time(tuple(one for one in beside.values() if isinstance(one, dict)))
-            if self._record(as_printed(text, beside), _Around(around.record or record, beside, said)):
+            if self._record(as_printed(text, beside), _Around(around.record or record, beside, said, pod)):
                 found.add(id(record))
         return bool(found)
 

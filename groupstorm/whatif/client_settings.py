@@ -1,4 +1,4 @@
-"""Settings as each client library spells them (`client_settings.tsv`, from its own sources), to be pasted.
+"""Settings as each client library spells them (a table of `clients`, from its own sources), to be pasted.
 
 kafka-clients 4.3.1 (ConsumerConfig), librdkafka 2.16 (CONFIGURATION.md), kafka-python 3.0.12
 (consumer/group.py), aiokafka 0.14.0 (consumer/consumer.py), franz-go 1.22 (kgo/config.go).
@@ -72,7 +72,7 @@ def _franz_go(name: str, value: Any) -> str:
 
 
 _ASSIGNOR: Final = "assignor "
-_ROWS: Final = [*rows(__package__, "client_settings")]
+_, *_ROWS = rows("groupstorm.clients", "client_settings")
 
 
 def _library(column: int, name: str, line: Callable[[str, Any], str], between: str = ",") -> Library:

@@ -79,6 +79,9 @@ def draft_of(reading: Reading, name: str, given: Mapping[str, Any]) -> Draft:
     problems = [*reading.problems, *lives.problems, *_problems(reading, settings)]
     if not names:
         problems.append("no row names a member: the log of the broker, or of the members, does")
+    known = reading.figures is not None and reading.figures.unowned_partition_seconds is not None
+    if not reading.rounds.rounds and not known:
+        problems.append("no row is about a round of the group, or says for how long partitions had no owner")
     settings |= _size(reading, names, given)
     _name_members(reading, settings, names)
     waves = [wave for wave in waves if _order(wave, names) == _order(waves[0], names) != ""]

@@ -8,7 +8,16 @@ import pytest
 
 from tests.explain.explaining import names
 from tests.explain.test_first_answers import answer, printed, sentence
-from tests.imports.importing import broker_line, failed, import_texts, preparing, received, rows, stabilized
+from tests.imports.importing import (
+    broker_line,
+    emptied,
+    failed,
+    import_texts,
+    preparing,
+    received,
+    rows,
+    stabilized,
+)
 
 C_1, C_3 = "c-1-11111111-2222-3333-4444-555555555555", "c-3-33333333-3333-3333-3333-333333333333"
 NOT_ENOUGH = (
@@ -74,6 +83,19 @@ def test_an_expiration_that_both_lines_tell_happens_once(tmp_path: Path) -> None
 def test_a_leave_without_a_reason(tmp_path: Path, message: str) -> None:
     import_texts(tmp_path, {"server.log": broker_line("10:00:00,000", message)})
     assert [(row["member"], row["cause"]) for row in rows(tmp_path, "member_removed")] == [("c-3", "left")]
+
+
+@pytest.mark.parametrize(("again", "found"), [("c-3", []), ("c-2", ["gone-unsaid"])])
+def test_a_member_that_leaves_under_an_id_that_nobody_saw_coming_was_back(
+    tmp_path: Path, again: str, found: list[str]
+) -> None:
+    """Where lines are missing it came, and its former id is no member any more."""
+    left = f"Removing member {C_3.replace('c-3', again).replace('-3333', '-1111', 1)} on LeaveGroup"
+    log = preparing("10:00:00,000", 0, f"Adding new member {C_3} with group instance id None")
+    log += stabilized("10:00:03,000", 1, 1) + received("10:00:03,010", 1, 1)
+    log += stabilized("10:10:03,000", 5, 1) + received("10:10:03,010", 5, 1)
+    log += preparing("10:20:00,000", 5, left) + emptied("10:20:00,010", 6)
+    assert [name for name in names(answer(tmp_path, log, "server.log")) if name == "gone-unsaid"] == found
 
 
 DESCRIBED = """

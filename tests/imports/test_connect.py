@@ -14,7 +14,7 @@ import pytest
 
 from groupstorm.explain.work import Uneven, WorkGap
 from tests.explain.explaining import Trace, names, recorded_of
-from tests.explain.test_first_answers import answer
+from tests.explain.test_first_answers import answer, printed
 from tests.imports.importing import emptied, import_texts, joins, preparing, rows, stabilized
 
 GROUP: Final = "connect-pair"
@@ -149,6 +149,22 @@ def test_a_worker_that_loses_its_coordinator_stops_its_work(tmp_path: Path) -> N
     log = work("10:00:00,000", 1, "x-0") + lost + work("10:00:40,000", 2, "x-0")
     gaps = answer(tmp_path, log).history.work.gaps
     assert gaps == [WorkGap("x-0", 30_000_000, 40_000_000, "w-a", "w-a")]
+
+
+def test_the_work_of_a_worker_that_stays_out_is_not_deleted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Another worker may run it meanwhile: its log would say so."""
+    lost = worker_line(
+        "10:00:30,000",
+        "Broker coordinator was unreachable for 3000ms. Revoking previous assignment Assignment{error=0} to",
+    )
+    out = "Request joining group due to: encountered UNKNOWN_MEMBER_ID from HEARTBEAT response"
+    log = work("10:00:00,000", 1, "x-0") + lost + worker_line("10:00:40,000", out)
+    one = answer(tmp_path, log)
+    assert one.history.work.gaps == [WorkGap("x-0", 30_000_000, 40_000_000, "w-a", "")]
+    assert "its rebalance timeout (rebalance.timeout.ms)" in " ".join(printed(one, capsys).split())
+    assert "connectors and tasks: unknown: one worker's log says nothing of" in printed(one, capsys)
 
 
 def test_what_one_worker_gives_up_another_one_takes(tmp_path: Path) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from groupstorm.imports.importing import Options
 from tests.imports.importing import broker_line, import_texts, preparing, rows
 
 NEW, OLD = ("pod-1-00000000-0000-0000-0000-00000000000" + digit for digit in "21")
@@ -34,6 +37,20 @@ def test_a_line_without_a_group_belongs_to_the_group_of_its_member(tmp_path: Pat
         for row in rows(tmp_path, "member_replaced")
     ]
     assert replaced == [("b", OLD, NEW), ("b", NEW, OLD)]
+
+
+@pytest.mark.parametrize(("others", "fenced"), [("", ["a"]), ("b", [])])
+def test_a_chosen_group_has_no_line_of_another_one(tmp_path: Path, others: str, fenced: list[str]) -> None:
+    """Kafka 4.4 does not name the group of a member that is fenced: it is the only one's."""
+    text = joins("10:00:00,000", "a", "pod-1-00000000-0000-0000-0000-000000000009")
+    text += joins("10:00:00,001", others, OLD) if others else ""
+    text += broker_line(
+        "10:00:09,000",
+        f"Request memberId={OLD} for static member with groupInstanceId=pod-1 is fenced by existing "
+        f"memberId={NEW} during operation heartbeat",
+    )
+    import_texts(tmp_path, {"all.log": text}, Options(groups=frozenset("a")))
+    assert [row["group"] for row in rows(tmp_path, "request_refused")] == fenced
 
 
 def test_groups_are_in_the_order_of_their_first_lines_and_rows_in_that_of_time(tmp_path: Path) -> None:

@@ -43,6 +43,7 @@ def aiokafka_lines(number: int, partition: str) -> list[str]:
 Fronts = Callable[[str, str], str]
 FORMS: dict[str, Fronts] = {
     "kubectl --prefix": lambda pod, line: f"[pod/{pod}/app] {line}",
+    "kubectl --prefix of JSON": lambda pod, line: f"[pod/{pod}/app] {json.dumps({'message': line})}",
     "kubectl --prefix --timestamps": lambda pod, line: f"[pod/{pod}/app] 2026-03-04T10:00:09.1Z {line}",
     "docker compose": lambda pod, line: f"{pod}  | {line}",
     "stern": lambda pod, line: f"{pod} app {line}",
@@ -50,6 +51,9 @@ FORMS: dict[str, Fronts] = {
     "Kubernetes JSON": lambda pod, line: json.dumps(
         {"log": line + "\n", "time": "2026-03-04T10:00:09Z", "kubernetes": {"pod_name": pod, "host": "n1"}}
     ),
+    "logcli": lambda pod, line: f'2026-03-04T10:00:09Z {{app="a", pod="{pod}", stream="stdout"}} {line}',
+    "Datadog": lambda pod, line: json.dumps({"message": line, "tags": ["env:prod", f"pod_name:{pod}"]}),
+    "CloudWatch": lambda pod, line: json.dumps({"logStreamName": pod, "message": line}),
     "Elastic": lambda pod, line: json.dumps(
         {"_source": {"message": line, "kubernetes": {"pod": {"name": pod}, "namespace": "default"}}}
     ),

@@ -89,3 +89,20 @@ def test_without_the_coordinators_log_a_generation_shows_them_too(tmp_path: Path
     led = own(A, "t-0") + java_line("10:00:03,100", text, "consumer-g-1")
     import_texts(tmp_path, {"a.log": led, "b.log": own(B, "t-1")})
     assert sorted(row["member"] for row in rows(tmp_path, "partitions_assigned")) == [A, B]
+
+
+def test_processes_that_share_a_log_and_a_client_id(tmp_path: Path) -> None:
+    """No line says that one died, though another one starts; nor who owns what."""
+    import_texts(
+        tmp_path,
+        {
+            "all.log": own(A, "t-0")
+            + own(B, "t-1").replace("10:00:0", "10:01:0")
+            + java_line("10:02:00,000", "Request joining group due to: rebalance failed", "consumer-g-1")
+            + own(A, "t-0").replace("10:00:0", "10:02:0").partition("\n")[2]
+        },
+    )
+    assert not rows(tmp_path, "member_crashed")
+    assert {row["member"] for row in rows(tmp_path, "join_answered")} == {A, B}
+    missing = [one for one in rows(tmp_path, "evidence_missing") if "two processes log as" in one["detail"]]
+    assert {one["cause"] for one in missing} == {"ownership"}

@@ -11,6 +11,7 @@ from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.problems import InputError
 from groupstorm.trace.reader import read_entries
+from groupstorm.whatif.agreement import repeat
 from groupstorm.whatif.facts import Reading
 from groupstorm.whatif.inference import infer_settings, timeouts_of
 from groupstorm.whatif.lives import lives_of
@@ -124,3 +125,12 @@ def test_a_time_without_members_counts_if_somebody_comes_back(tmp_path: Path) ->
         "members_back",
         "members_gone",
     ]
+
+
+def test_a_log_without_a_round_is_not_repeated(tmp_path: Path) -> None:
+    """A replay would agree with it, whatever it does."""
+    session = "2026-11-20T10:{}Z [INFO] new group session begun; group: g, added: t[0 1], lost: \n"
+    leaving = "2026-11-20T11:00:00Z [INFO] leaving group; group: g, member_id: m-1\n"
+    import_texts(tmp_path, {"app.log": session.format("00:00") + session.format("30:00") + leaving})
+    with pytest.raises(InputError, match="no row is about a round of the group, or says for how long"):
+        repeat(tmp_path / "out", None, {})

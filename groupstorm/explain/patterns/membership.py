@@ -132,11 +132,15 @@ def gone_unsaid(history: History) -> Match | None:
     """Members went of which no line says how: of two lists of members (the leader's, or of
     kafka-consumer-groups) the second has them no more. Some came back."""
     late = [(one.member, one.time_us) for one in history.of_kind("poll-timeout")]
+    came_us = {one.member_id: one.time_us for one in history.came()}
+    # under an id that no line saw coming a member goes that was back where lines are missing
+    again = [(one.member, one.time_us) for one in history.went() if one.member_id not in came_us]
     went = [
         one
         for one in history.went()
         if one.cause == "unknown"
         and not any(name == one.member and 0 <= one.time_us - us <= AFTER_US for name, us in late)
+        and not any(name == one.member and us > came_us.get(one.member_id, us) for name, us in again)
     ]
     if not went:
         return None

@@ -15,6 +15,7 @@ from groupstorm.explain.incidents import (
     HEARTBEAT,
     INCONSISTENT,
     JOIN,
+    NOT_AUTHORIZED,
     REBALANCING,
     UNRELEASED,
     Refusal,
@@ -41,8 +42,8 @@ def never_rejoined(history: History) -> Match | None:
 
 def join_refused(history: History) -> Match | None:
     """A member tried three times or more to join, was refused each time, and got no generation by the end
-    of its log. (A coordinator that moved, a fenced static member and assignors that do not fit are other
-    patterns.)"""
+    of its log; or it may not read the group. (A coordinator that moved, a fenced static member and assignors
+    that do not fit are other patterns.)"""
     return _told(history, _join_refused)
 
 
@@ -57,7 +58,8 @@ def _never_rejoined(one: Refusal) -> bool:
 
 
 def _join_refused(one: Refusal) -> bool:
-    return one.api == JOIN and not one.is_over and one.count >= TRIED_MIN and one.error not in _OF_OTHERS
+    is_join = one.api == JOIN and one.count >= TRIED_MIN and one.error not in _OF_OTHERS
+    return not one.is_over and (is_join or one.error == NOT_AUTHORIZED)
 
 
 def _told(history: History, is_meant: Callable[[Refusal], bool]) -> Match | None:
@@ -69,6 +71,7 @@ def _told(history: History, is_meant: Callable[[Refusal], bool]) -> Match | None
         sentences.append(f"And {len(found) - NAMED_MAX:,} more like it.")
     rows = [row for one in found for row in (one.first, one.last)]
     unknown = "why: add the log of the group's coordinator" if history.has_member_rows else ""
+    unknown = "" if all(one.error == NOT_AUTHORIZED for one in found) else unknown
     return Match(" ".join(sentences), unique(one.member for one in found), (), (), rows, unknown)
 
 

@@ -160,7 +160,7 @@ BROKER_CONFIG: Final = "broker-config"
 WORKER_CONFIG: Final = "worker-config"
 #: The kinds of exceptions that a Java application logs: they name no client.
 EXCEPTIONS: Final = frozenset(
-    {"commit-exception", "fenced-exception", "join-exception", "rebalance-exception"}
+    f"{one}-exception" for one in ("authorization", "commit", "fenced", "join", "rebalance")
 )
 #: The kinds of lines about a request that had no answer in time.
 LATE: Final = ("heartbeat-late", "join-late", "sync-late", "commit-late", "leave-late")

@@ -115,6 +115,7 @@ class ClientMember(Member):
         fields = line.fields
         if "generation" not in fields:
             return
+        self._see_process(line, fields.get("member_id"))
         self._learn(fields.get("member_id"))
         if self._generation is not None and fields["generation"] > self._generation + 1:
             # it joined rounds that the log does not have
@@ -236,14 +237,13 @@ class ClientMember(Member):
         elif state == "FATAL":
             self._fail(line, self._refused_with)
 
-    def _see_process(self, line: Observation, member_id: str) -> None:
+    def _see_process(self, line: Observation, member_id: str | None) -> None:
         """A member id that comes back after another one belongs to another process of the same client id."""
+        if not member_id or self._client in self._group.mixed:
+            return
         if member_id in self._former_ids:
             self._former_ids.clear()
-            sentence = (
-                f"two processes log as {self._client}: give the log of each process as a file of its own"
-            )
-            self._group.is_missing(line, "ownership", None, sentence)
+            self._group.see_mixed(self._client, line)
         if self._member_id not in ("", member_id):
             self._former_ids.add(self._member_id)
 

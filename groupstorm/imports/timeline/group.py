@@ -80,6 +80,8 @@ class GroupRecord:
     is_connect: bool = False
     #: Client ids that several members had in one generation.
     shared: set[str] = field(default_factory=set)
+    #: Client ids under which one log has the lines of several processes.
+    mixed: set[str] = field(default_factory=set)
     #: Whether a description had the owners of all partitions.
     owners_described: bool = False
     #: When the round at hand began.
@@ -241,6 +243,14 @@ class GroupRecord:
                     "client.id of its own"
                 )
                 self.is_missing(line, NAMES, None, sentence)
+
+    def see_mixed(self, client: str, line: Observation) -> None:
+        """Several processes log as one client, and nothing tells their lines apart."""
+        self.mixed.add(client)
+        self.shared.add(client)
+        self._members_tell_all = False
+        sentence = f"two processes log as {client}: give the log of each process as a file of its own"
+        self.is_missing(line, "ownership", None, sentence)
 
     def round_stable(self, line: Observation, generation: int, leader: str | None) -> None:
         one = self.round(generation)

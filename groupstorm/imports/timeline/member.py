@@ -68,6 +68,8 @@ class Member:
             self._removed = None
         if line.kind in STARTS:
             self._begin_process(line)
+        if self._client in self._group.mixed and not line.fields.get("member_id"):
+            self._member_id = ""  # no line says whose it is
         self._last = line
         if line.kind != "config":  # a worker of Connect has consumers that join no group
             self._group.clients.setdefault(self._client, False)
@@ -88,11 +90,12 @@ class Member:
         ):
             at = first._replace(order=self._group.first.order)
             self._emit(at, self._rejoins(UNKNOWN), Why([first], _NEVER_JOINED))
-        self._deaths.finish()
+        if self._client not in self._group.mixed:  # that one starts says nothing of the others
+            self._deaths.finish()
 
     def _begin_process(self, line: Observation) -> None:
         """Begin another process of the member, if it had one before: the lines that follow are about it."""
-        if self._owned:
+        if self._owned and self._client not in self._group.mixed:
             self._crashed(line)
         if self._member_id:
             self._former_ids.add(self._member_id)

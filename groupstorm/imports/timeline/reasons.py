@@ -89,10 +89,11 @@ REFUSED: Final[Mapping[str, str]] = {
     "leave-late": "LeaveGroup",
     "fetch-refused": "OffsetFetch",
     "metadata-refused": "Metadata",
-    "coordinator-lost": "FindCoordinator",
+    **dict.fromkeys(("coordinator-lost", "authorization-exception"), "FindCoordinator"),
 }
 #: The errors of lines of these kinds, if they say no other.
 _IF_UNKNOWN: Final[Mapping[str, str]] = {
+    "authorization-exception": "GROUP_AUTHORIZATION_FAILED",
     "commit-exception": "CommitFailedException",
     "rebalance-exception": "REBALANCE_IN_PROGRESS",
     "coordinator-lost": "COORDINATOR_NOT_AVAILABLE",
