@@ -206,6 +206,7 @@ def test_a_broker_may_log_a_failed_member_some_time_before_its_round(tmp_path: P
     (finding,) = found_in(tmp_path, rows)
     assert finding.pattern.name == "static-session-too-short"
     assert [one.cause for one in finding.rebalances] == ["session-expired", "static-member"]
+    assert "saves rebalances, but nobody takes over what waits for the restart" in finding.pattern.advice
 
 
 def test_static_members_that_die_of_a_record_are_not_gone_for_good(tmp_path: Path) -> None:

@@ -275,7 +275,13 @@ def _match(history: History, gone: Sequence[Change], what: str) -> Match:
     rebalances = with_changes(history, [*gone, *(one for one in back if one is not None)])
     # who comes into the group that these left empty is not to blame for the time without members
     after = {one.number + 1 for one in rebalances}
-    rebalances += [one for one in history.rebalances if one.number in after and was_empty(one)]
+    refilled = [one for one in history.rebalances if one.number in after and was_empty(one)]
+    rebalances += refilled
+    gone_us = [one.time_us for one in history.went()]
+    empty_us = sum(one.begun_us - max(us for us in gone_us if us <= one.begun_us) for one in refilled)
+    if empty_us and not history.is_imported:  # there nothing counts while the group has no member
+        waited = lasting(empty_us)
+        sentences.append(f"Then the group had no members for {waited}, which no session timeout shortens.")
     rows = [row for one in gone for row in (one.alive, one.row) if row is not None]
     is_known = not history.is_imported or all(one.alive is not None for one in gone)
     unknown = "" if is_known else "when the members were last alive: add the members' own logs"
