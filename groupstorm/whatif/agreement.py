@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.figures.table import Figures
 from groupstorm.problems import CheckFailed, InputError
+from groupstorm.storms.runs.choices import AS_IT_WAS
 from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.runs.several import cores
 from groupstorm.storms.runs.worker_processes import map_in_processes
@@ -28,7 +29,7 @@ from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.rows import TracedEvent, TraceEntry
 from groupstorm.trace.schema import Source
 from groupstorm.verdicts.measures import Spread
-from groupstorm.whatif.drafting import AS_IT_WAS, Draft, draft_of, scenario_text
+from groupstorm.whatif.drafting import Draft, draft_of, scenario_text
 from groupstorm.whatif.facts import UNKNOWN, Reading, Round, RoundReader
 from groupstorm.whatif.inference import TIMEOUTS
 from groupstorm.whatif.reading import LivedFigures, read_run
@@ -342,7 +343,9 @@ def repeat(run: Path, group: str | None, given: Mapping[str, Any]) -> Repeated:
     words = _UNSAFE.sub("-", run.resolve().name.removesuffix(run.suffix)).lstrip("-_.")
     draft = draft_of(reading, words[:_NAME_LENGTH_MAX] or "run", given)
     if draft.problems:
-        raise InputError(f"{run}: no scenario repeats this run: {'; '.join(draft.problems)}")
+        again = runs_again(run)
+        said = f"{'; '.join(draft.problems)}{again and f'. {again}'}"
+        raise InputError(f"{run}: no scenario repeats this run: {said}")
     return Repeated(reading, draft, parse(scenario_text(draft, str(run), {}), "yaml", str(run)))
 
 

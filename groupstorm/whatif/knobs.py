@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.coordinator.config import OPTIONS, bounds_beside
 from groupstorm.problems import InputError
-from groupstorm.storms.runs.choices import longest_silence_us
+from groupstorm.storms.runs.choices import AS_IT_WAS, longest_silence_us
 from groupstorm.storms.runs.load import has_records
 from groupstorm.storms.runs.sweep import VARIANT, parse_axis
 from groupstorm.storms.scenario.consistency import is_shared, of_protocol
@@ -22,7 +22,6 @@ from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import ROLLING_RESTART
 from groupstorm.verdicts.alternatives import Alternative
 from groupstorm.whatif.client_settings import POLL_RECORDS, STANDBYS_OF_GROUPS
-from groupstorm.whatif.drafting import AS_IT_WAS
 from groupstorm.whatif.inference import (
     CONSUMER_HEARTBEAT,
     CONSUMER_SESSION,
@@ -183,7 +182,8 @@ def _rollout(scenario: ResolvedScenario, settings: Settings) -> Iterator[Alterna
     kind = settings.choice("deployment")
     if kind != STATEFUL_SET and settings.pods("max_surge").number == 0:
         one = {"max_surge": 1, "max_unavailable": 0}
-        yield Alternative("max_surge=1, max_unavailable=0", 2, "room for one more process", one, "rollout")
+        price = "room for one more process, which a StatefulSet never has"
+        yield Alternative("max_surge=1, max_unavailable=0", 2, price, one, "rollout")
     if kind != DEPLOYMENT and settings.pods("max_unavailable").as_written != "25%":
         quarter = {"max_surge": 0, "max_unavailable": "25%"}
         price = "a quarter of the processes is away at once"
