@@ -32,7 +32,9 @@ from groupstorm.verdicts.measures import Spread
 from groupstorm.whatif.drafting import Draft, draft_of, scenario_text
 from groupstorm.whatif.facts import UNKNOWN, Reading, Round, RoundReader
 from groupstorm.whatif.inference import TIMEOUTS
+from groupstorm.whatif.lives import STOP
 from groupstorm.whatif.reading import LivedFigures, read_run
+from groupstorm.wording import counted
 
 
 class Replay(NamedTuple):
@@ -203,6 +205,15 @@ def agreement(reading: Reading, draft: Draft, replays: Sequence[Replay]) -> Agre
         missing.append("un-owned time: there was no time at which every partition is known to have an owner")
     else:
         lines.append(_unowned(unowned_s, [value for value in known if value is not None], drawn_s))
+    stops = sum(one.step["do"] == STOP for one in draft.steps)
+    deploys = None if reading.figures is None else reading.figures.deploys
+    if stops > 1 and deploys not in (one.deploys for one in of_replays):
+        run = "no row says which belong together"
+        if deploys is not None:
+            run = f"the run has {counted(deploys, 'deployment')}"
+        missing.append(
+            f"un-owned time of a deploy: the replays count each of {stops:,} stops as one, and {run}"
+        )
     if assumed := _assumed_timeouts(draft):
         missing.append(f"{assumed}: assumed, because no log says it; check it and give it with --known")
     return Agreement(tuple(lines), _round_lines(rounds, of_seeds, within_us), tuple(missing))
