@@ -11,9 +11,10 @@ from groupstorm.explain.history import History
 from groupstorm.explain.patterns import PATTERNS
 from groupstorm.explain.patterns.deployments import RESTARTS_MIN
 from groupstorm.explain.patterns.selecting import find_restarts, rounds_of
-from groupstorm.explain.patterns.sessions import is_unheard_since, may_have_closed
+from groupstorm.explain.patterns.sessions import is_unheard_since, may_have_closed, went_on
 from groupstorm.explain.patterns.waiting import herder_busy_us, poison_record
 from groupstorm.tables import rows
+from groupstorm.trace.events.group_states import Cause
 from groupstorm.verdicts.ranking import FATAL
 from groupstorm.wording import counted, lasting, listed
 
@@ -183,7 +184,14 @@ def _session_expired(finding: Finding, history: History) -> str:
     moved = {one.member for one in history.refusals if is_unheard_since(history, one)}
     if finding.match.members and moved.issuperset(finding.match.members):
         return next(one.advice for one in PATTERNS if one.name == "coordinator-moved")
-    if may_have_closed(history, [one for one in history.went() if one.member in finding.match.members]):
+    gone = [one for one in history.went() if one.member in finding.match.members]
+    expired = [one for one in gone if one.cause == Cause.SESSION_EXPIRED]
+    if expired and len(went_on(history, expired)) == len(expired):
+        return (
+            "Raise session.timeout.ms above the time for which a process stands still or has no network, or "
+            "find out why it does (GC, CPU limits): none of these died."
+        )
+    if may_have_closed(history, gone):
         return (
             "If somebody closed them, set internal.leave.group.on.close=true for instances that do not come "
             f"back, or a group.instance.id for those that do. Else {general[0].lower()}{general[1:]}"

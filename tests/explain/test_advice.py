@@ -385,3 +385,23 @@ def test_no_session_shortens_the_time_in_which_nobody_comes(tmp_path: Path) -> N
     waited = re.search(r"Then the group had no members for ([0-9]+) s, which no", finding.match.sentence)
     assert waited is not None
     assert int(waited[1]) == pytest.approx(310 - 164, abs=2)
+
+
+def test_a_process_that_stood_still_is_back_and_no_shorter_session_helps(tmp_path: Path) -> None:
+    """Its return costs a rebalance, too, and belongs to the session that was too short for the pause."""
+    trace = scenario_storm(
+        tmp_path,
+        """
+        name: still
+        question: A process stands still for longer than its session.
+        figures_from: warm_up_ms
+        settings: {members: 3, partitions: 6, session.timeout.ms: 10s, heartbeat.interval.ms: 3s}
+        steps:
+          - {at_ms: 0, do: start}
+          - {at_ms: 2m, do: pause, members: [1], for_ms: 14s}
+        """,
+    )
+    found = explained(trace)
+    (finding,) = [one for one in found.findings if one.pattern.name == "session-expired"]
+    assert len(finding.rebalances) == len(found.history.rebalances) == 2
+    assert finding.pattern.advice.startswith("member-1: raise session.timeout.ms above the time for which a ")
