@@ -22,6 +22,8 @@ from groupstorm.wording import counted, lasting, listed
 _EAGER: Final = ("range", "roundrobin", "sticky")
 #: Nobody sets max.poll.interval.ms to less because of a round that waits.
 _SHORTEST_INTERVAL_US: Final = 60_000_000
+#: Members see after so long at the latest that a topic was deleted (metadata.max.age.ms).
+_SEEN_US: Final = 300_000_000
 #: Of so many members or partitions the advice has the names.
 _NAMED_MAX: Final = 3
 _JAVA: Final = "java"
@@ -157,6 +159,11 @@ def _held_join_phase(finding: Finding, history: History) -> str:
         return f"Do less in onPartitionsRevoked (see slow-callback), or use {consumer}"
     if history.of_kind("process-paused"):  # batches are as long as ever
         return general.replace(" or max.poll.records", "")
+    begun_us = [one.begun_us for one in finding.rebalances if not history.of_kind("slow-batch")]
+    deleted = [one for one in history.of_kind("topics-changed") if one.row["event"] == "partitions_deleted"]
+    if any(0 <= us - one.time_us <= _SEEN_US for us in begun_us for one in deleted):
+        text = "Stop reading a topic before it is deleted: Java's consumer tries to commit it until"
+        return f"{text} max.poll.interval.ms is over."
     longest_us = max((one.joining_us or 0 for each in finding.rebalances for one in each.rounds), default=0)
     # a shorter interval would remove members more often
     if longest_us < _SHORTEST_INTERVAL_US or history.of_kind("poll-timeout"):
