@@ -208,12 +208,8 @@ def agreement(reading: Reading, draft: Draft, replays: Sequence[Replay]) -> Agre
     stops = sum(one.step["do"] == STOP for one in draft.steps)
     deploys = None if reading.figures is None else reading.figures.deploys
     if stops > 1 and deploys not in (one.deploys for one in of_replays):
-        run = "no row says which belong together"
-        if deploys is not None:
-            run = f"the run has {counted(deploys, 'deployment')}"
-        missing.append(
-            f"un-owned time of a deploy: the replays count each of {stops:,} stops as one, and {run}"
-        )
+        run = "" if deploys is None else f", and the run has {counted(deploys, 'deployment')}"
+        missing.append(f"un-owned time of a deploy: the replays count each of {stops:,} stops as one{run}")
     if assumed := _assumed_timeouts(draft):
         missing.append(f"{assumed}: assumed, because no log says it; check it and give it with --known")
     return Agreement(tuple(lines), _round_lines(rounds, of_seeds, within_us), tuple(missing))

@@ -93,12 +93,10 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
     ]
     if not differing or not all(is_choice(setting) for setting in differing):
         return None
-    of_client = _written(client_defaults(next(iter(configurations.values())).settings))
-    without = PLATFORM if "deployment" in differing else frozenset()
     in_use = written.get(AS_IT_WAS)
-    defaults = {
-        name: (in_use or of_client).get(name, EACH_ITS_OWN) for name in differing if name not in without
-    }
+    base = in_use or _written(client_defaults(next(iter(configurations.values())).settings))
+    without = PLATFORM if "deployment" in differing else frozenset()
+    defaults = {name: base.get(name, EACH_ITS_OWN) for name in differing if name not in without}
     words = ", ".join(f"{setting}={_shown(setting, value)}" for setting, value in defaults.items())
     return Defaults(
         words,
