@@ -18,7 +18,7 @@ from groupstorm.problems import CheckFailed, InputError, not_one_of
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.progress import runs_progress
 from groupstorm.report.sweeps import sweep_contradictions
-from groupstorm.storms.runs.choices import defaults_among
+from groupstorm.storms.runs.choices import AS_IT_WAS, defaults_among
 from groupstorm.storms.runs.run_folder import free_folder
 from groupstorm.storms.runs.several import SEEDS_DEFAULT
 from groupstorm.storms.runs.sweep import Point, Sweep
@@ -31,7 +31,7 @@ from groupstorm.verdicts.requirements import Requirement
 from groupstorm.whatif.advising import AS_IT_IS, UNOWNED, Advice, Search, Tried
 from groupstorm.whatif.agreement import repeat
 from groupstorm.whatif.client_settings import Lines, lines_of
-from groupstorm.whatif.drafting import AS_IT_WAS, scenario_text
+from groupstorm.whatif.drafting import scenario_text
 from groupstorm.wording import counted, number, seconds
 
 

@@ -12,9 +12,10 @@ from groupstorm.explain.history import History
 from groupstorm.explain.patterns import PATTERNS
 from groupstorm.explain.patterns.deployments import RESTARTS_MIN
 from groupstorm.explain.patterns.selecting import find_restarts, rounds_of, unique
-from groupstorm.explain.patterns.sessions import is_unheard_since, may_have_closed
+from groupstorm.explain.patterns.sessions import is_unheard_since, may_have_closed, went_on
 from groupstorm.explain.patterns.waiting import herder_busy_us, poison_record
 from groupstorm.tables import rows
+from groupstorm.trace.events.group_states import Cause
 from groupstorm.verdicts.ranking import FATAL
 from groupstorm.wording import counted, lasting, listed
 
@@ -22,6 +23,8 @@ from groupstorm.wording import counted, lasting, listed
 _EAGER: Final = ("range", "roundrobin", "sticky")
 #: Nobody sets max.poll.interval.ms to less because of a round that waits.
 _SHORTEST_INTERVAL_US: Final = 60_000_000
+#: Members see after so long at the latest that a topic was deleted (metadata.max.age.ms).
+_SEEN_US: Final = 300_000_000
 #: Of so many members or partitions the advice has the names.
 _NAMED_MAX: Final = 3
 _JAVA: Final = "java"
@@ -187,6 +190,11 @@ def _held_join_phase(finding: Finding, history: History) -> str:
         return f"Do less in onPartitionsRevoked (see slow-callback), or use {consumer}"
     if history.of_kind("process-paused"):  # batches are as long as ever
         return general.replace(" or max.poll.records", "")
+    begun_us = [one.begun_us for one in finding.rebalances if not history.of_kind("slow-batch")]
+    deleted = [one for one in history.of_kind("topics-changed") if one.row["event"] == "partitions_deleted"]
+    if any(0 <= us - one.time_us <= _SEEN_US for us in begun_us for one in deleted):
+        text = "Stop reading a topic before it is deleted: Java's consumer tries to commit it until"
+        return f"{text} max.poll.interval.ms is over."
     longest_us = max((one.joining_us or 0 for each in finding.rebalances for one in each.rounds), default=0)
     # a shorter interval would remove members more often
     if longest_us < _SHORTEST_INTERVAL_US or history.of_kind("poll-timeout"):
@@ -214,7 +222,14 @@ def _session_expired(finding: Finding, history: History) -> str:
     moved = {one.member for one in history.refusals if is_unheard_since(history, one)}
     if finding.match.members and moved.issuperset(finding.match.members):
         return next(one.advice for one in PATTERNS if one.name == "coordinator-moved")
-    if may_have_closed(history, [one for one in history.went() if one.member in finding.match.members]):
+    gone = [one for one in history.went() if one.member in finding.match.members]
+    expired = [one for one in gone if one.cause == Cause.SESSION_EXPIRED]
+    if expired and len(went_on(history, expired)) == len(expired):
+        return (
+            "Raise session.timeout.ms above the time for which a process stands still or has no network, or "
+            "find out why it does (GC, CPU limits): none of these died."
+        )
+    if may_have_closed(history, gone):
         return (
             "If somebody closed them, set internal.leave.group.on.close=true for instances that do not come "
             f"back, or a group.instance.id for those that do. Else {general[0].lower()}{general[1:]}"

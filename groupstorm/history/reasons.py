@@ -384,7 +384,7 @@ def _handed_over(
     joined_us = released_us + empty_us
     return [
         (waits, "", from_us, released_us),
-        (Reason.START if ending == _FIRST else Reason.RESTART, "", released_us, joined_us),
+        (Reason.START if ending == _FIRST else Reason.EMPTY, "", released_us, joined_us),
         (fetches, "", joined_us, granted_us),
         (Reason.NEXT_POLL, "", granted_us, to_us),
     ]
@@ -408,7 +408,8 @@ def _reason(
     if phase.state == GroupState.STABLE and (phase.reason is Reason.SESSION or (is_last and had_round)):
         return phase.reason
     if phase.state == GroupState.EMPTY and (ending != _FIRST or had_round):
-        return Reason.RESTART if is_taken else Reason.EMPTY
+        # before its first row nobody knows whether the group is empty
+        return Reason.RESTART if is_taken and not phase.from_us else Reason.EMPTY
     waited_for = {
         _FIRST: Reason.START,
         _NEW: Reason.METADATA,

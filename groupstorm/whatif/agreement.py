@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.figures.table import Figures
 from groupstorm.problems import CheckFailed, InputError
+from groupstorm.storms.runs.choices import AS_IT_WAS
 from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.runs.several import cores
 from groupstorm.storms.runs.worker_processes import map_in_processes
@@ -28,10 +29,12 @@ from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.rows import TracedEvent, TraceEntry
 from groupstorm.trace.schema import Source
 from groupstorm.verdicts.measures import Spread
-from groupstorm.whatif.drafting import AS_IT_WAS, Draft, draft_of, scenario_text
+from groupstorm.whatif.drafting import Draft, draft_of, scenario_text
 from groupstorm.whatif.facts import UNKNOWN, Reading, Round, RoundReader
 from groupstorm.whatif.inference import TIMEOUTS
+from groupstorm.whatif.lives import STOP
 from groupstorm.whatif.reading import LivedFigures, read_run
+from groupstorm.wording import counted
 
 
 class Replay(NamedTuple):
@@ -202,6 +205,11 @@ def agreement(reading: Reading, draft: Draft, replays: Sequence[Replay]) -> Agre
         missing.append("un-owned time: there was no time at which every partition is known to have an owner")
     else:
         lines.append(_unowned(unowned_s, [value for value in known if value is not None], drawn_s))
+    stops = sum(one.step["do"] == STOP for one in draft.steps)
+    deploys = None if reading.figures is None else reading.figures.deploys
+    if stops > 1 and deploys not in (one.deploys for one in of_replays):
+        run = "" if deploys is None else f", and the run has {counted(deploys, 'deployment')}"
+        missing.append(f"un-owned time of a deploy: the replays count each of {stops:,} stops as one{run}")
     if assumed := _assumed_timeouts(draft):
         missing.append(f"{assumed}: assumed, because no log says it; check it and give it with --known")
     return Agreement(tuple(lines), _round_lines(rounds, of_seeds, within_us), tuple(missing))
@@ -342,7 +350,9 @@ def repeat(run: Path, group: str | None, given: Mapping[str, Any]) -> Repeated:
     words = _UNSAFE.sub("-", run.resolve().name.removesuffix(run.suffix)).lstrip("-_.")
     draft = draft_of(reading, words[:_NAME_LENGTH_MAX] or "run", given)
     if draft.problems:
-        raise InputError(f"{run}: no scenario repeats this run: {'; '.join(draft.problems)}")
+        again = runs_again(run)
+        said = f"{'; '.join(draft.problems)}{again and f'. {again}'}"
+        raise InputError(f"{run}: no scenario repeats this run: {said}")
     return Repeated(reading, draft, parse(scenario_text(draft, str(run), {}), "yaml", str(run)))
 
 

@@ -10,7 +10,16 @@ from typing import Any, Final
 
 import yaml
 
-from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, SHARE, How, Known, inferred, observed
+from groupstorm.storms.runs.choices import AS_IT_WAS
+from groupstorm.storms.scenario.setting_names import (
+    GROUP_PROTOCOL,
+    SHARE,
+    STATEFUL_SET,
+    How,
+    Known,
+    inferred,
+    observed,
+)
 from groupstorm.whatif.facts import Reading
 from groupstorm.whatif.inference import INSTANCE, infer_settings, own_timeouts, timeouts_of
 from groupstorm.whatif.lives import BEFORE, CRASH, PAUSE, Lives, Moment, lives_of
@@ -22,6 +31,7 @@ LEAD_MS: Final = 60_000
 _NOT_REPEATED: Final[Mapping[str, str]] = {
     "slow_records": "records that take long (slow_records) hold members up",
     "releases": "rolling restarts roll out other settings (releases)",
+    "members_per_pod": "processes have several members (members_per_pod)",
 }
 #: From whose rows ownership follows in an imported trace whose members have no logs of their own.
 COORDINATOR_VIEW: Final = "coordinator"
@@ -117,7 +127,7 @@ def _problems(reading: Reading, settings: Mapping[str, Known]) -> Iterator[str]:
     if reading.scenario.get(GROUP_PROTOCOL) == SHARE:
         yield "the members are share consumers, whose partitions have no owners"
     for name, what in _NOT_REPEATED.items():
-        if reading.scenario.get(name):
+        if (value := reading.scenario.get(name)) and value != 1:
             yield what
     if "members" in reading.missing:
         yield f"the logs do not name all members: {reading.missing['members']}"
@@ -177,7 +187,8 @@ def _place(reading: Reading, name: str) -> int:
 def _has_places(reading: Reading) -> bool:
     """Whether the scenario of a storm says something about members by their places."""
     by_place = any(reading.scenario.get(name) for name in ("member_settings", "machines", "racks"))
-    return by_place or len(reading.scenario.get("client_profile", ())) > 1
+    is_stateful = reading.scenario.get("deployment") == STATEFUL_SET  # which replaces the last place first
+    return by_place or is_stateful or len(reading.scenario.get("client_profile", ())) > 1
 
 
 def _size(reading: Reading, names: Sequence[str], given: Mapping[str, Any]) -> dict[str, Known]:
@@ -239,10 +250,19 @@ def _rules_of_storm(
         yield {"members": members, "settings": {"client_profile": [profile]}}
     if len(profiles) > 1:
         settings["client_profile"] = observed(profiles[:1], "row 0, scenario_started")
+    if "machines" in settings:
+        machines = [(_members_in(one, places), one["factor"]) for one in settings["machines"].value]
+        found = [{"members": members, "factor": factor} for members, factor in machines if members]
+        settings["machines"] = observed(found, "row 0, scenario_started")
     for rule in reading.scenario.get("member_settings") or ():
-        members = [i for i, name in enumerate(names) if places[name] in rule["members"]]
+        members = _members_in(rule, places)
         if members and rule.get("settings"):
             yield {"members": members, "settings": rule["settings"]}
+
+
+def _members_in(rule: Mapping[str, Any], places: Mapping[str, int]) -> list[int]:
+    """The members, in the order of ``places``, whose place a rule of the storm names."""
+    return [number for number, place in enumerate(places.values()) if place in rule["members"]]
 
 
 # -- steps --------------------------------------------------------------------------------------------
@@ -314,9 +334,6 @@ def _wave_step(wave: Wave, lead_ms: int) -> DraftStep:
     words = "one after the other" if wave.unavailable == 1 else f"{wave.unavailable} at a time"
     return DraftStep(step, f"inferred: all {len(wave.names)} processes are replaced, {words}")
 
-
-#: The variant that changes nothing.
-AS_IT_WAS: Final = "as-it-was"
 
 _HEAD: Final = """\
 # Made by `groupstorm whatif` from {source}.

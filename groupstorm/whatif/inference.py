@@ -11,7 +11,15 @@ from typing import Any, Final
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.imports.output import writers_of_logs
 from groupstorm.storms.scenario.quantities import milliseconds
-from groupstorm.storms.scenario.setting_names import SETTINGS, How, Known, assumed, inferred, observed
+from groupstorm.storms.scenario.setting_names import (
+    SETTINGS,
+    STATEFUL_SET,
+    How,
+    Known,
+    assumed,
+    inferred,
+    observed,
+)
 from groupstorm.storms.scenario.settings import Settings, read
 from groupstorm.whatif.facts import Reading
 from groupstorm.whatif.lives import Timeouts
@@ -97,6 +105,8 @@ def _of_storm(reading: Reading) -> dict[str, Known]:
         found.pop(name, None)
         if differs_from_default(name, value):
             found[name] = inferred(value, "the steps have the times at which processes ended and started")
+    if reading.scenario.get("deployment") == STATEFUL_SET:  # its pods keep their names, and it has no surge
+        found["deployment"] = observed(STATEFUL_SET, "row 0, scenario_started")
     return found
 
 

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.coordinator.config import OPTIONS, bounds_beside
 from groupstorm.problems import InputError
-from groupstorm.storms.runs.choices import longest_silence_us
+from groupstorm.storms.runs.choices import AS_IT_WAS, PLATFORM, longest_silence_us
 from groupstorm.storms.runs.load import has_records
 from groupstorm.storms.runs.sweep import VARIANT, parse_axis
 from groupstorm.storms.scenario.consistency import is_shared, of_protocol
@@ -22,7 +22,6 @@ from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import ROLLING_RESTART
 from groupstorm.verdicts.alternatives import Alternative
 from groupstorm.whatif.client_settings import POLL_RECORDS, STANDBYS_OF_GROUPS
-from groupstorm.whatif.drafting import AS_IT_WAS
 from groupstorm.whatif.inference import (
     CONSUMER_HEARTBEAT,
     CONSUMER_SESSION,
@@ -183,7 +182,8 @@ def _rollout(scenario: ResolvedScenario, settings: Settings) -> Iterator[Alterna
     kind = settings.choice("deployment")
     if kind != STATEFUL_SET and settings.pods("max_surge").number == 0:
         one = {"max_surge": 1, "max_unavailable": 0}
-        yield Alternative("max_surge=1, max_unavailable=0", 2, "room for one more process", one, "rollout")
+        price = "room for one more process, which a StatefulSet never has"
+        yield Alternative("max_surge=1, max_unavailable=0", 2, price, one, "rollout")
     if kind != DEPLOYMENT and settings.pods("max_unavailable").as_written != "25%":
         quarter = {"max_surge": 0, "max_unavailable": "25%"}
         price = "a quarter of the processes is away at once"
@@ -215,6 +215,8 @@ def removes_healthy(scenario: ResolvedScenario) -> bool:
     return longest_silence_us(scenario) >= noticed_after_ms(scenario.settings) * 1000
 
 
+#: Settings that a rolling-restart alone reads.
+_OF_ROLLOUT: Final = PLATFORM - {"pre_stop_ms", "termination_grace_ms"}
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 _NAME_LENGTH_MAX = 100
 #: More variants side by side than this no table shows.
@@ -239,6 +241,10 @@ def variants_of(
         labels = [f"{axis.name}-{label}" for axis, (label, _) in zip(axes, one, strict=True)]
         if overlay:
             found[_name(labels or [f"{name}-{_plain(value)}" for name, value in changed.items()])] = overlay
+    idle = _OF_ROLLOUT.intersection(name for one in found.values() for name in one)
+    if idle and not any(step["do"] == ROLLING_RESTART for step in scenario.steps):
+        why = "the replay starts and stops each process by itself, and no step of it reads this setting"
+        raise InputError(f"{min(idle)}: {why}")
     if len(found) >= VARIANTS_MAX:
         raise InputError(f"--over: {len(found)} combinations: expected fewer than {VARIANTS_MAX}")
     return found

@@ -22,13 +22,15 @@ from groupstorm.whatif import facts as signs
 from groupstorm.whatif.facts import Reading, Sign
 from groupstorm.wording import some
 
-#: Events after which a scenario cannot repeat what happened -> what they mean.
+#: Events, and steps of a storm, after which a replay cannot repeat what happened -> what they mean.
 _NOT_IN_SCENARIOS: Final[Mapping[str, str]] = {
     "group_deleted": "the group was deleted, expired, or lost its coordinator",
     "group_converted": "the group changed its protocol (KIP-848's migration)",
     "append_failed": "the coordinator could not write its records",
     "operation_failed": "an operation of the coordinator broke off",
     "partitions_deleted": "a topic was deleted",
+    "slow-appends": "the coordinator wrote its records slowly (slow-appends)",
+    **{do: f"the network failed ({do})" for do in ("disconnect", "partition", "reconnect-storm")},
 }
 #: Rows that only threads of a Kafka Streams application have.
 _OF_THREADS: Final = frozenset({"tasks_created", "instance_started", "follow_up_scheduled", "task_running"})
@@ -161,7 +163,7 @@ class _Reader:
         self._inferred = row.get("provenance") == "inferred"
         self._by_then = row.get("latest_us") is not None and row.get("earliest_us") is None
         self.reading.has_thread_rows = self.reading.has_thread_rows or row["event"] in _OF_THREADS
-        why = _NOT_IN_SCENARIOS.get(row["event"])
+        why = _NOT_IN_SCENARIOS.get(row.get("cause", "") if row["event"] == "step_taken" else row["event"])
         is_unloaded = row["event"] == "group_deleted" and row.get("cause") == Cause.UNLOADED
         if why is not None and (is_unloaded or self._lived.gone_us is not None):
             self._unless_over.append(self._described(why))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -362,3 +363,45 @@ def test_a_member_that_was_heard_since_its_coordinator_moved_died_or_stood_still
     (advice,) = [one.pattern.advice for one in found.findings if one.pattern.name == "session-expired"]
     assert ("The next coordinator begins every session anew" in advice) == is_lost
     assert ("find out why the process died or stood still" in advice) != is_lost
+
+
+def test_no_session_shortens_the_time_in_which_nobody_comes(tmp_path: Path) -> None:
+    """All die at 120 s; their sessions end by 165 s; another one is added at 300 s."""
+    trace = scenario_storm(
+        tmp_path,
+        """
+        name: gone
+        question: All die, and somebody starts another one later.
+        figures_from: warm_up_ms
+        settings: {members: 2, partitions: 4, start_ms: {exactly: 10s}}
+        steps:
+          - {at_ms: 0, do: start}
+          - {at_ms: 2m, do: crash, members: all}
+          - {at_ms: 5m, do: add, count: 1}
+        """,
+    )
+    finding = explained(trace).findings[0]
+    assert finding.pattern.name == "session-expired"
+    waited = re.search(r"Then the group had no members for ([0-9]+) s, which no", finding.match.sentence)
+    assert waited is not None
+    assert int(waited[1]) == pytest.approx(310 - 164, abs=2)
+
+
+def test_a_process_that_stood_still_is_back_and_no_shorter_session_helps(tmp_path: Path) -> None:
+    """Its return costs a rebalance, too, and belongs to the session that was too short for the pause."""
+    trace = scenario_storm(
+        tmp_path,
+        """
+        name: still
+        question: A process stands still for longer than its session.
+        figures_from: warm_up_ms
+        settings: {members: 3, partitions: 6, session.timeout.ms: 10s, heartbeat.interval.ms: 3s}
+        steps:
+          - {at_ms: 0, do: start}
+          - {at_ms: 2m, do: pause, members: [1], for_ms: 14s}
+        """,
+    )
+    found = explained(trace)
+    (finding,) = [one for one in found.findings if one.pattern.name == "session-expired"]
+    assert len(finding.rebalances) == len(found.history.rebalances) == 2
+    assert finding.pattern.advice.startswith("member-1: raise session.timeout.ms above the time for which a ")

@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from groupstorm.explain.findings import Finding
-from tests.explain.explaining import END_OF_FORMED, FORMED, added, explained, removed, round_of, trace_of
+from tests.explain.explaining import (
+    END_OF_FORMED,
+    FORMED,
+    added,
+    explained,
+    removed,
+    round_of,
+    scenario_storm,
+    trace_of,
+)
 
 
 def found_with_joins(
@@ -95,3 +104,22 @@ def test_the_leader_goes_by_its_name(tmp_path: Path) -> None:
     assert (finding.pattern.name, finding.match.members) == ("slow-assignor", ("a",))
     (finding,) = explained(trace_of(tmp_path, rows[1:])).findings
     assert finding.match.members == (leader,)  # no row says that its name is a
+
+
+def test_a_consumer_that_commits_a_deleted_topic_has_no_slow_batch(tmp_path: Path) -> None:
+    """The leader sees it at its next refresh of metadata. No max.poll.records makes that shorter."""
+    trace = scenario_storm(
+        tmp_path,
+        """
+        name: deleted
+        question: A topic is deleted whose positions Java commits in the background.
+        figures_from: warm_up_ms
+        settings: {members: 3, topic_partitions: {a: 3, old: 3}, max.poll.interval.ms: 60s}
+        steps:
+          - {at_ms: 0, do: start}
+          - {at_ms: 2m, do: delete-topic, topic: old}
+        """,
+    )
+    (held,) = [one for one in explained(trace).findings if one.pattern.name == "held-join-phase"]
+    assert ": stop reading a topic before it is deleted: " in held.pattern.advice
+    assert "max.poll.records" not in held.pattern.advice

@@ -206,6 +206,7 @@ def test_a_broker_may_log_a_failed_member_some_time_before_its_round(tmp_path: P
     (finding,) = found_in(tmp_path, rows)
     assert finding.pattern.name == "static-session-too-short"
     assert [one.cause for one in finding.rebalances] == ["session-expired", "static-member"]
+    assert "saves rebalances, but nobody takes over what waits for the restart" in finding.pattern.advice
 
 
 def test_static_members_that_die_of_a_record_are_not_gone_for_good(tmp_path: Path) -> None:
@@ -225,3 +226,20 @@ def test_static_members_that_die_of_a_record_are_not_gone_for_good(tmp_path: Pat
     one = explained(trace)
     assert one.findings[0].pattern.name == "poison-record"
     assert one.findings[0].rebalances == one.history.rebalances
+
+
+def test_a_static_member_without_a_poll_falls_silent_and_leaves_nothing(tmp_path: Path) -> None:
+    trace = scenario_storm(
+        tmp_path,
+        """
+        name: late
+        question: A static member works on one batch for too long.
+        figures_from: warm_up_ms
+        settings: {members: 3, partitions: 6, group.instance.id: ordinal, max.poll.interval.ms: 60s}
+        steps:
+          - {at_ms: 0, do: start}
+          - {at_ms: 2m, do: busy, members: [1], for_ms: 3m}
+        """,
+    )
+    (finding,) = [one for one in explained(trace).findings if one.pattern.name == "max-poll-interval"]
+    assert finding.match.sentence.startswith("1 member sent no more heartbeats 1 time because max.poll.")

@@ -189,7 +189,7 @@ def test_a_group_without_members_waits_for_a_process_and_then_for_more() -> None
         (33, state("Stable", "assigned")),
         (33, assigned("a", "p0")),
     )
-    assert in_seconds(found) == {Reason.RESTART: 20, Reason.INITIAL_DELAY: 3}
+    assert in_seconds(found) == {Reason.EMPTY: 20, Reason.INITIAL_DELAY: 3}
 
 
 def test_a_consumer_group_without_members_waits_for_a_process_before_its_next_heartbeat() -> None:
@@ -207,7 +207,7 @@ def test_a_consumer_group_without_members_waits_for_a_process_before_its_next_he
         (33, has("a-v2", "p0")),
         (34, assigned("a-v2", "p0")),
     )
-    assert in_seconds(found) == {Reason.RESTART: 20, Reason.NEXT_HEARTBEAT: 3, Reason.NEXT_POLL: 1}
+    assert in_seconds(found) == {Reason.EMPTY: 20, Reason.NEXT_HEARTBEAT: 3, Reason.NEXT_POLL: 1}
 
 
 def test_sentences_name_shares_and_put_variants_alike_together() -> None:

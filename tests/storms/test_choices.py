@@ -106,6 +106,15 @@ def test_the_defaults_are_those_of_the_client() -> None:
     assert found.has_them == "10"
 
 
+def test_changes_to_a_run_are_held_against_the_settings_that_it_had() -> None:
+    """Of a scenario that repeats a run, which nobody asked about Kafka's defaults."""
+    short, default = resolved(**{"session.timeout.ms": 30_000}), resolved(**{"session.timeout.ms": 45_000})
+    found = choices({"as-it-was": short, "longer": default})
+    assert (found.has_them, found.called) == ("as-it-was", "the settings in use")
+    assert found.sets == {"as-it-was": "", "longer": "session.timeout.ms=45s"}
+    assert "below the default" in found.cautions["as-it-was"]
+
+
 def test_what_befalls_a_group_is_no_choice() -> None:
     short, long = resolved(failover_ms=1000), resolved(failover_ms=9000)
     assert defaults_among({"short": short, "long": long}) is None

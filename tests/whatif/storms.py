@@ -7,11 +7,12 @@ from typing import Any
 
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
+from groupstorm.storms.runs.choices import AS_IT_WAS
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.reader import read_rows
 from groupstorm.whatif.agreement import Agreement, agreement, replay
-from groupstorm.whatif.drafting import AS_IT_WAS, Draft, draft_of, scenario_text
+from groupstorm.whatif.drafting import Draft, draft_of, scenario_text
 from groupstorm.whatif.facts import Reading
 from groupstorm.whatif.reading import read_run
 from tools.log_printing.logs import LogKind, as_log

@@ -11,11 +11,13 @@ import pytest
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.problems import InputError
+from groupstorm.storms.runs.choices import AS_IT_WAS
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load, parse
 from groupstorm.trace.reader import read_rows
-from groupstorm.whatif.agreement import Agreement, replay
+from groupstorm.whatif.agreement import Agreement, repeat, replay
 from groupstorm.whatif.drafting import Draft, draft_of, scenario_text
+from groupstorm.whatif.knobs import changes_of, variants_of
 from groupstorm.whatif.reading import read_run
 from tests.soaking import one_in
 from tests.whatif.storms import KNOWN, SIZE, as_logs, drafted, replayed, storm
@@ -109,6 +111,38 @@ def test_members_keep_the_places_and_settings_that_their_names_have(tmp_path: Pa
     assert last == {"members": [1], "settings": {"process_ms": 40, "session.timeout.ms": "12s"}}
 
 
+SET = """
+name: set
+settings: {members: 3, partitions: 6, deployment: statefulset, start_ms: {exactly: 7s}}
+steps:
+  - {at_ms: 0, do: start}
+  - {at_ms: 60s, do: rolling-restart}
+"""
+
+
+def test_a_stateful_set_stays_one_and_is_advised_no_surge(tmp_path: Path) -> None:
+    run(parse(SET, "yaml", "x").resolve(None, 1, {}), tmp_path / "run")
+    _, draft, again = repeat(tmp_path / "run", None, {})
+    assert draft.names == ("member-0", "member-1", "member-2")
+    assert has_rollout(draft)
+    tried = {one.name for one in changes_of(again.resolve(AS_IT_WAS, 0, {}))}
+    assert tried.isdisjoint({"max_surge=1, max_unavailable=0", "order=reverse"})
+    assert "max_unavailable=25%" in tried
+
+
+def test_a_slow_machine_stays_with_its_pod(tmp_path: Path) -> None:
+    """Every pod of a Deployment gets a new name: places are others than the storm's."""
+    slow = SET.replace("statefulset", "deployment, machines: [{members: [2], factor: 3}]")
+    run(parse(slow, "yaml", "x").resolve(None, 1, {}), tmp_path / "run")
+    found, draft = replayed(tmp_path / "run", tmp_path)
+    [machine] = draft.settings["machines"].value
+    assert [draft.names[number] for number in machine["members"]] == ["member-2", "member-2-v2"]
+    [sentence] = found.not_compared
+    assert sentence.endswith("the replays count each of 3 stops as one, and the run has 1 deployment")
+    with pytest.raises(InputError, match=r"^max_surge: the replay starts and stops each process by itself, "):
+        variants_of(load(str(tmp_path / "whatif.yaml")), {"max_surge": 2}, ())
+
+
 def test_a_slow_batch_is_found_in_logs(tmp_path: Path) -> None:
     """Member 3 works from 60 s on for 240 s; it leaves when max.poll.interval.ms, a minute, is over."""
     run = storm(tmp_path / "run", "slow-member-hostage", "eager-short-poll-interval")
@@ -163,6 +197,24 @@ def test_the_file_is_a_scenario_whose_every_value_says_how_it_is_known(tmp_path:
 def test_what_no_scenario_repeats_is_a_problem(tmp_path: Path, preset: str, sentence: str) -> None:
     _, draft = drafted(storm(tmp_path / "run", preset, members=6))
     assert any(sentence in problem for problem in draft.problems)
+
+
+FAULTY = """
+name: faulty
+settings: {members: 2, partitions: 4}
+steps:
+  - {at_ms: 0, do: start}
+  - {at_ms: 30s, do: disconnect, members: [0], for_ms: 20s}
+"""
+
+
+def test_the_storms_own_scenario_answers_for_what_no_replay_repeats(tmp_path: Path) -> None:
+    """A connection is away for less than the session: no row of the group says so."""
+    run(parse(FAULTY, "yaml", "x").resolve(None, 1, {}), tmp_path / "run")
+    with pytest.raises(InputError) as refused:
+        repeat(tmp_path / "run", None, {})
+    assert "the network failed (disconnect) (at 30.0 s: row " in str(refused.value)
+    assert str(refused.value).endswith(f"groupstorm compare {tmp_path}/run/scenario.yaml --set NAME=VALUE")
 
 
 @pytest.mark.slow

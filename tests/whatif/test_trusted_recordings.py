@@ -14,8 +14,9 @@ from typing import Any, Final
 
 import pytest
 
+from groupstorm.storms.runs.choices import AS_IT_WAS
 from groupstorm.whatif.agreement import agreement, replay
-from groupstorm.whatif.drafting import AS_IT_WAS, draft_of, scenario_text
+from groupstorm.whatif.drafting import draft_of, scenario_text
 from groupstorm.whatif.facts import Reading
 from groupstorm.whatif.inference import (
     CONSUMER_HEARTBEAT,

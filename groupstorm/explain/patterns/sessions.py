@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Final
 
 from groupstorm.explain.findings import Match
@@ -69,7 +70,13 @@ def session_expired(history: History) -> Match | None:
         what = "died, hung or lost the connection"
         if may_have_closed(history, gone):
             what = "died, hung, lost the connection or closed (Kafka Streams then sends no LeaveGroup)"
-        return _match(history, gone, what)
+        match = _match(history, gone, what)
+        back = [
+            begun_by(history, {one.member}, one.time_us, one.time_us + AFTER_US)
+            for one in went_on(history, gone)
+        ]
+        match.rebalances = [*match.rebalances, *chain.from_iterable(back)]
+        return match
     silent = _told(history, "session-timeout")
     if silent is not None:
         silent.sentence = (
@@ -82,6 +89,19 @@ def session_expired(history: History) -> Match | None:
         why = "whether the coordinator removed them, or was itself out of reach: add the broker's log"
         silent.unknown = "" if answers else why
     return silent
+
+
+def went_on(history: History, gone: Sequence[Change]) -> list[Incident | Change]:
+    """The row of each process that found itself out of the group within three minutes, or came back under
+    the id that it had, as those of a consumer group do: none of these died."""
+    found: list[Incident | Change] = []
+    for each in gone:
+        same = [one for one in history.came() if one.member_id == each.member_id != ""]
+        told = [one for one in history.of_kind("out-of-group") if one.member == each.member]
+        told = [one for one in told if one.row.get("member_id", "") in (each.member_id, "")]
+        rows: list[Incident | Change] = [*told, *same]
+        found += [one for one in rows if 0 <= one.time_us - each.time_us <= RESTART_US][:1]
+    return found
 
 
 def out_of_group(history: History) -> Match | None:
@@ -275,7 +295,13 @@ def _match(history: History, gone: Sequence[Change], what: str) -> Match:
     rebalances = with_changes(history, [*gone, *(one for one in back if one is not None)])
     # who comes into the group that these left empty is not to blame for the time without members
     after = {one.number + 1 for one in rebalances}
-    rebalances += [one for one in history.rebalances if one.number in after and was_empty(one)]
+    refilled = [one for one in history.rebalances if one.number in after and was_empty(one)]
+    rebalances += refilled
+    gone_us = [one.time_us for one in history.went()]
+    empty_us = sum(one.begun_us - max(us for us in gone_us if us <= one.begun_us) for one in refilled)
+    if empty_us and not history.is_imported:  # there nothing counts while the group has no member
+        waited = lasting(empty_us)
+        sentences.append(f"Then the group had no members for {waited}, which no session timeout shortens.")
     rows = [row for one in gone for row in (one.alive, one.row) if row is not None]
     is_known = not history.is_imported or all(one.alive is not None for one in gone)
     unknown = "" if is_known else "when the members were last alive: add the members' own logs"

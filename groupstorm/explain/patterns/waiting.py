@@ -232,8 +232,11 @@ def poll_timeouts(history: History, setting: str) -> Match | None:
         absences += away(history, {one.member}, *span)
     limit = history.settings.number(setting, members[0] if members else "")
     after = "" if limit is None else f" of {seconds(limit / 1000)}"
+    static = {one.member for one in history.changes if one.instance is not None}
+    stays = static.issuperset(members) and not history.is_consumer_group
     sentence = (
-        f"{counted(len(members), 'member')} left the group {counted(len(left), 'time')} because "
+        f"{counted(len(members), 'member')} {'sent no more heartbeats' if stays else 'left the group'} "
+        f"{counted(len(left), 'time')} because "
         f"{setting}{after} had passed without a poll()."
     )
     slow = [one.row for one in history.of_kind("slow-batch") if one.member in members]

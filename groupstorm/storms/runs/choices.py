@@ -76,10 +76,13 @@ SILENCE: Final = frozenset({"pause", "disconnect"})
 OF_THE_RUN: Final = frozenset({"if_never_settled"})
 #: In the place of a setting of several client libraries that all have another default for it.
 EACH_ITS_OWN: Final = ("each client's own",)
+#: The variant, of a scenario that repeats a run, that changes nothing: the others are changes to it.
+AS_IT_WAS: Final = "as-it-was"
 
 
 def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults | None:
-    """The distances from the defaults; None if the configurations differ in no choice, or in more."""
+    """The distances from the defaults, or from `AS_IT_WAS`; None if the configurations differ in no choice,
+    or in more."""
     written = {name: _written(one.settings) for name, one in configurations.items()}
     first = next(iter(written.values()))
     differing = [
@@ -90,9 +93,10 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
     ]
     if not differing or not all(is_choice(setting) for setting in differing):
         return None
-    of_client = _written(client_defaults(next(iter(configurations.values())).settings))
+    in_use = written.get(AS_IT_WAS)
+    base = in_use or _written(client_defaults(next(iter(configurations.values())).settings))
     without = PLATFORM if "deployment" in differing else frozenset()
-    defaults = {name: of_client.get(name, EACH_ITS_OWN) for name in differing if name not in without}
+    defaults = {name: base.get(name, EACH_ITS_OWN) for name in differing if name not in without}
     words = ", ".join(f"{setting}={_shown(setting, value)}" for setting, value in defaults.items())
     return Defaults(
         words,
@@ -105,6 +109,7 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
         frozenset(
             name for name, one in configurations.items() if contradict_themselves(one.settings, one.steps)
         ),
+        called="the settings in use" if in_use else "the defaults",
         sets={
             name: ", ".join(
                 f"{setting}={_shown(setting, one[setting])}"
