@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, Protocol
@@ -22,7 +23,6 @@ from groupstorm.storms.checks.written_members import Appends
 from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.records.positions import Records, Work, caught_up
 from groupstorm.storms.records.rates import ProcessingRates
-from groupstorm.storms.runs.machine_cost import AssignorWork
 from groupstorm.storms.runs.scenario_host import ConsumerProcess
 from groupstorm.storms.scenario.consistency import is_shared
 from groupstorm.storms.scenario.files import ResolvedScenario
@@ -167,6 +167,34 @@ def heartbeats_wait(settings: Settings) -> bool:
         for own in settings.of_profiles()
         if (protocol := own.choice(GROUP_PROTOCOL)) in _WAITING
     )
+
+
+class AssignorWork:
+    """A context in which the leader's assignor runs: it counts the runs and their CPU nanoseconds.
+
+    ``failure`` is the first failure in full, for the assignor's author; the trace has its kind alone.
+    """
+
+    def __init__(self) -> None:
+        self.assignments = 0
+        self.spent_ns = 0
+        self.failure: str | None = None
+        self._begun_ns = 0
+
+    def __enter__(self) -> None:
+        self._begun_ns = time.process_time_ns()
+
+    def __exit__(self, *_: object) -> None:
+        self.spent_ns += time.process_time_ns() - self._begun_ns
+        self.assignments += 1
+
+    def measured(self) -> dict[str, int | float]:
+        """For measured.json."""
+        return {"assignments": self.assignments, "assignor_cpu_ms": round(self.spent_ns / 1e6, 3)}
+
+    def failed(self, error: str, message: str) -> None:
+        """The assignor has failed; as in Kafka, the leader's process ends."""
+        self.failure = self.failure or f"{error}: {message}"
 
 
 class Environment:
