@@ -21,8 +21,7 @@ from groupstorm.storms.checks.invariants import InvariantChecks, longest_silence
 from groupstorm.storms.checks.settling import Rounds
 from groupstorm.storms.checks.written_members import Appends
 from groupstorm.storms.records.logs import RecordLogs
-from groupstorm.storms.records.positions import Records, Work, caught_up
-from groupstorm.storms.records.rates import ProcessingRates
+from groupstorm.storms.records.positions import Records, caught_up
 from groupstorm.storms.runs.scenario_host import ConsumerProcess
 from groupstorm.storms.scenario.consistency import is_shared
 from groupstorm.storms.scenario.files import ResolvedScenario
@@ -41,11 +40,10 @@ from groupstorm.storms.scenario.topics import rates_of, topic_partitions
 from groupstorm.storms.share.checks import ShareChecks
 from groupstorm.storms.world.broker import GROUP, TraceBuffer, VirtualBroker, first_error
 from groupstorm.storms.world.clock import Clock
-from groupstorm.storms.world.connection import Network, VirtualConnection
-from groupstorm.storms.world.disturbances import ConnectionFaults, Pauses
-from groupstorm.storms.world.periodic_requests.requests import PeriodicRequests
+from groupstorm.storms.world.connection import Network
+from groupstorm.storms.world.disturbances import ConnectionFaults, DisturbedProcess
 from groupstorm.storms.world.periodic_requests.schedule import DrawnSums, ProcessTimer, timer_sums
-from groupstorm.storms.world.periodic_requests.series import GroupMember, RestingMembers
+from groupstorm.storms.world.periodic_requests.series import RestingMembers
 from groupstorm.storms.world.record_times import SlowRecordTimes
 from groupstorm.storms.world.topics import Topics
 from groupstorm.trace.events import coordinator as events
@@ -56,26 +54,10 @@ from groupstorm.trace.rows import TraceSink
 _SETTLED_STATES: frozenset[str] = frozenset({GroupState.STABLE, GroupState.EMPTY})
 
 
-class MemberProcess(ConsumerProcess, Protocol):
+class MemberProcess(DisturbedProcess, ConsumerProcess, Protocol):
     """One incarnation of a process that is a member of the group."""
 
-    work: Work
-    config: ConsumerConfig
-    connection: VirtualConnection
     faults: ConnectionFaults
-    periodic_requests: PeriodicRequests
-    rates: ProcessingRates
-
-    @property
-    def pauses(self) -> Pauses: ...
-
-    @property
-    def membership(self) -> GroupMember: ...
-
-    @property
-    def settled(self) -> bool:
-        """Whether it has joined and nothing is under way."""
-        ...
 
     def metadata_may_have_changed(self) -> None: ...
 

@@ -144,7 +144,7 @@ class VirtualProcess(ABC, Generic[Member]):
         self.polls = ApplicationPolls(self.clock, self)
         #: The number of commits sent, and that of the last one known to be accepted.
         self._commits_sent = self._commit_accepted = 0
-        self._collections = GarbageCollections(self.clock, self.pauses, settings, stream)
+        self._collections = GarbageCollections(self, settings, stream)
 
     # -- what each protocol has of its own -------------------------------------------------------
 
@@ -352,7 +352,6 @@ class VirtualProcess(ABC, Generic[Member]):
 
     def _exit(self) -> None:
         self.alive = False
-        self._collections.stop()
         self.rates.stop()
         self.step += 1
         self._environment.members.remove(self)
