@@ -111,7 +111,6 @@ COMPILED = (
     "storms/scenario/randomness",
     "storms/share/consumer",
     "storms/share/leader",
-    "storms/share/link",
     "storms/share/log",
     "storms/share/work",
     "storms/streams/application",

@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from groupstorm.assignors.streams.assignors import TASK_ASSIGNORS
 from groupstorm.assignors.streams.cases import StreamsCase, read_case
 from groupstorm.assignors.streams.costs import CrossRack, TaskRacks, inputs
+from groupstorm.assignors.streams.leader import TASK_ASSIGNORS
 from groupstorm.assignors.streams.model import (
     HIGH_AVAILABILITY_COSTS,
     Config,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from groupstorm.assignors import registry
 from groupstorm.assignors.promises import promises_of
-from groupstorm.assignors.streams.assignors import ON_A_PLACEMENT, TASK_ASSIGNORS
+from groupstorm.assignors.streams.leader import ON_A_PLACEMENT, TASK_ASSIGNORS
 from groupstorm.assignors.streams.model import Config
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from groupstorm.assignors.streams.assignors import TASK_ASSIGNORS
+from groupstorm.assignors.streams.leader import TASK_ASSIGNORS
 from groupstorm.assignors.streams.model import StandbyPlacement, Strategy, TagsOrRacks, TradeOff
 from groupstorm.assignors.userdata.streams import EARLIEST_PROBEABLE_VERSION, LATEST_SUPPORTED_VERSION
 from groupstorm.clients.profiles import JAVA, LATENESS, PROFILES

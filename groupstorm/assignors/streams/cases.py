@@ -13,9 +13,9 @@ from uuid import UUID
 from groupstorm.assignors import casefields
 from groupstorm.assignors.casefields import Field, read_line
 from groupstorm.assignors.contract import AssignmentRefused
-from groupstorm.assignors.streams.assignors import ON_A_PLACEMENT, TASK_ASSIGNORS
 from groupstorm.assignors.streams.costs import CrossRack, TaskRacks, changelogs, inputs
 from groupstorm.assignors.streams.draft import watched_standbys
+from groupstorm.assignors.streams.leader import ON_A_PLACEMENT, TASK_ASSIGNORS
 from groupstorm.assignors.streams.model import (
     HIGH_AVAILABILITY_COSTS,
     STATELESS_COSTS,

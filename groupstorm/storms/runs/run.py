@@ -6,11 +6,13 @@ alone; `measured.json` holds what depends on the machine. A run in memory may wr
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
+from typing import NamedTuple
 
 from groupstorm.assignors.contract import Assignor, RebalanceProtocol
 from groupstorm.assignors.registry import get
@@ -19,7 +21,6 @@ from groupstorm.figures import Figures
 from groupstorm.history.reasons import GapReasons, Reasons
 from groupstorm.problems import InputError
 from groupstorm.storms.checks.settling import IF_NEVER_SETTLED
-from groupstorm.storms.runs.machine_cost import AssignorWork, Clocks, MachineCost
 from groupstorm.storms.runs.run_folder import REAL_TIME, RunFolder, write_json, write_text
 from groupstorm.storms.runs.step_runner import Progress
 from groupstorm.storms.scenario.consistency import is_shared
@@ -27,6 +28,7 @@ from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.setting_names import CONSUMER, GROUP_PROTOCOL, SHARE, STREAMS
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.world.environment import AssignorWork
 from groupstorm.storms.world.member_settings import strategies
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.kept_trace import KeptTrace
@@ -37,6 +39,40 @@ from groupstorm.trace.writer import Tee, TraceWriter, open_writer
 ENTRIES_PER_BATCH = 1024
 
 ANYWAY = f"{IF_NEVER_SETTLED}=report runs it all the same"
+
+
+class MachineCost(NamedTuple):
+    """The cost of a run. ``assignors``: as `AssignorWork.measured` gives it."""
+
+    wall_seconds: float
+    cpu_seconds: float
+    assignors: Mapping[str, int | float]
+    peak_memory_mib: int | None
+
+
+class Clocks:
+    """Runs from now on, while a storm runs; `cost` reads it."""
+
+    def __init__(self) -> None:
+        self._wall, self._cpu = time.perf_counter(), time.process_time()
+
+    def cost(self, work: AssignorWork | None) -> MachineCost:
+        """``work``: the sums of the assignors' work, if the run keeps them."""
+        return MachineCost(
+            time.perf_counter() - self._wall,
+            time.process_time() - self._cpu,
+            {} if work is None else work.measured(),
+            _peak_memory_mib(),
+        )
+
+
+def _peak_memory_mib() -> int | None:
+    """None where Python has no `resource`, as in a browser."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 
 
 @dataclass(frozen=True, slots=True)

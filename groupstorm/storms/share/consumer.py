@@ -22,8 +22,14 @@ from groupstorm.share_records.ports import TopicPartition
 from groupstorm.storms.scenario.setting_names import ACQUIRE_MODE, FETCH_WAIT, RECORD_LIMIT
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.share.leader import ShareLeader
-from groupstorm.storms.share.link import FetchSettings, ShareLink
-from groupstorm.storms.share.work import Acknowledgements, BatchOfWork, Records, ShareWork
+from groupstorm.storms.share.work import (
+    Acknowledgements,
+    BatchOfWork,
+    FetchSettings,
+    Records,
+    ShareLink,
+    ShareWork,
+)
 from groupstorm.storms.world.clock import ClientClock, Clock
 from groupstorm.storms.world.connection import VirtualConnection
 from groupstorm.storms.world.consumer_group.network_thread import NetworkThread

@@ -380,14 +380,6 @@ class VirtualBroker:
             return False
         return group is not None and group.members.get(generation.member_id) is not None
 
-    def suspend_session(self, member_id: str) -> None:
-        """The member's requests are computed: its session does not end until `resume_session`."""
-        self.coordinator.suspend_session(member_id)
-
-    def resume_session(self, member_id: str) -> None:
-        """The member's requests are sent again."""
-        self.coordinator.resume_session(member_id)
-
     def in_contact(self, kind: TimerKind, member_id: str, contact: int) -> None:
         """The last one of a member's requests that were computed arrived at this moment: its session, which
         is of this kind, started again."""

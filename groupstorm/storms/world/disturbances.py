@@ -148,22 +148,16 @@ class Pauses:
 class GarbageCollections:
     """`gc_interval_ms` after the last pause, the process stands still for `gc_pause_ms`. Draws by counter."""
 
-    def __init__(self, clock: Clock, pauses: Pauses, settings: Settings, stream: Stream) -> None:
-        self._clock = clock
-        self._pauses = pauses
+    def __init__(self, process: DisturbedProcess, settings: Settings, stream: Stream) -> None:
+        self._process = process
         self._pause = settings.distribution("gc_pause_ms")
         self._interval = settings.distribution("gc_interval_ms")
         self._stream = stream
         self._number = 0
-        self._stopped = False
 
     def start(self) -> None:
         if self._pause.largest_us:
-            self._clock.after(self._draw()[0], self._collect)
-
-    def stop(self) -> None:
-        """The process is gone."""
-        self._stopped = True
+            self._process.clock.after(self._draw()[0], self._collect)
 
     def _draw(self) -> tuple[int, int]:
         """The time until the next pause, and its duration."""
@@ -172,13 +166,13 @@ class GarbageCollections:
         return max(1, self._interval.at(interval)), self._pause.at(pause)
 
     def _collect(self) -> None:
-        if self._stopped:
+        if not self._process.alive:
             return
         _, pause_us = self._draw()
         if pause_us:
-            self._pauses.pause(pause_us)
+            self._process.pauses.pause(pause_us)
         interval_us, _ = self._draw()
-        self._clock.after(pause_us + interval_us, self._collect)
+        self._process.clock.after(pause_us + interval_us, self._collect)
 
 
 def pause_fetching(process: DisturbedProcess, partitions: Iterable[TopicPartition]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final, Protocol
@@ -20,9 +21,7 @@ from groupstorm.storms.checks.invariants import InvariantChecks, longest_silence
 from groupstorm.storms.checks.settling import Rounds
 from groupstorm.storms.checks.written_members import Appends
 from groupstorm.storms.records.logs import RecordLogs
-from groupstorm.storms.records.positions import Records, Work, caught_up, names
-from groupstorm.storms.records.rates import ProcessingRates
-from groupstorm.storms.runs.machine_cost import AssignorWork
+from groupstorm.storms.records.positions import Records, caught_up, names
 from groupstorm.storms.runs.scenario_host import ConsumerProcess
 from groupstorm.storms.scenario.consistency import is_shared
 from groupstorm.storms.scenario.files import ResolvedScenario
@@ -41,11 +40,10 @@ from groupstorm.storms.scenario.topics import rates_of, topic_partitions
 from groupstorm.storms.share.checks import ShareChecks
 from groupstorm.storms.world.broker import GROUP, TraceBuffer, VirtualBroker, first_error
 from groupstorm.storms.world.clock import Clock
-from groupstorm.storms.world.connection import Network, VirtualConnection
-from groupstorm.storms.world.disturbances import ConnectionFaults, Pauses
-from groupstorm.storms.world.periodic_requests.requests import PeriodicRequests
+from groupstorm.storms.world.connection import Network
+from groupstorm.storms.world.disturbances import ConnectionFaults, DisturbedProcess
 from groupstorm.storms.world.periodic_requests.schedule import DrawnSums, ProcessTimer, timer_sums
-from groupstorm.storms.world.periodic_requests.series import GroupMember, RestingMembers
+from groupstorm.storms.world.periodic_requests.series import RestingMembers
 from groupstorm.storms.world.record_times import SlowRecordTimes
 from groupstorm.storms.world.topics import Topics
 from groupstorm.trace.events import coordinator as events
@@ -56,26 +54,10 @@ from groupstorm.trace.rows import TraceSink
 _SETTLED_STATES: frozenset[str] = frozenset({GroupState.STABLE, GroupState.EMPTY})
 
 
-class MemberProcess(ConsumerProcess, Protocol):
+class MemberProcess(DisturbedProcess, ConsumerProcess, Protocol):
     """One incarnation of a process that is a member of the group."""
 
-    work: Work
-    config: ConsumerConfig
-    connection: VirtualConnection
     faults: ConnectionFaults
-    periodic_requests: PeriodicRequests
-    rates: ProcessingRates
-
-    @property
-    def pauses(self) -> Pauses: ...
-
-    @property
-    def membership(self) -> GroupMember: ...
-
-    @property
-    def settled(self) -> bool:
-        """Whether it has joined and nothing is under way."""
-        ...
 
     def metadata_may_have_changed(self) -> None: ...
 
@@ -167,6 +149,34 @@ def heartbeats_wait(settings: Settings) -> bool:
         for own in settings.of_profiles()
         if (protocol := own.choice(GROUP_PROTOCOL)) in _WAITING
     )
+
+
+class AssignorWork:
+    """A context in which the leader's assignor runs: it counts the runs and their CPU nanoseconds.
+
+    ``failure`` is the first failure in full, for the assignor's author; the trace has its kind alone.
+    """
+
+    def __init__(self) -> None:
+        self.assignments = 0
+        self.spent_ns = 0
+        self.failure: str | None = None
+        self._begun_ns = 0
+
+    def __enter__(self) -> None:
+        self._begun_ns = time.process_time_ns()
+
+    def __exit__(self, *_: object) -> None:
+        self.spent_ns += time.process_time_ns() - self._begun_ns
+        self.assignments += 1
+
+    def measured(self) -> dict[str, int | float]:
+        """For measured.json."""
+        return {"assignments": self.assignments, "assignor_cpu_ms": round(self.spent_ns / 1e6, 3)}
+
+    def failed(self, error: str, message: str) -> None:
+        """The assignor has failed; as in Kafka, the leader's process ends."""
+        self.failure = self.failure or f"{error}: {message}"
 
 
 class Environment:

@@ -140,7 +140,7 @@ class VirtualProcess(ABC, Generic[Member]):
         self.pauses = Pauses(self.clock, self)
         stream = Stream(environment.seed, "gc", self.name, incarnation)
         self.polls = ApplicationPolls(self.clock, self)
-        self._collections = GarbageCollections(self.clock, self.pauses, settings, stream)
+        self._collections = GarbageCollections(self, settings, stream)
 
     # -- what each protocol has of its own -------------------------------------------------------
 
@@ -343,7 +343,6 @@ class VirtualProcess(ABC, Generic[Member]):
 
     def _exit(self) -> None:
         self.alive = False
-        self._collections.stop()
         self.rates.stop()
         self.step += 1
         self._environment.members.remove(self)

@@ -14,7 +14,6 @@ from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.history.reasons import GapReasons
 from groupstorm.storms.checks.settling import MOST_ROUNDS, OBSERVED_US, Settling
 from groupstorm.storms.checks.verdicts import SETTLES as GROUP_SETTLES
-from groupstorm.storms.runs.machine_cost import AssignorWork
 from groupstorm.storms.runs.scenario_host import consumers_of
 from groupstorm.storms.runs.step_runner import (
     EndCondition,
@@ -27,9 +26,8 @@ from groupstorm.storms.scenario.consistency import is_shared
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.setting_names import STREAMS
 from groupstorm.storms.scenario.steps import Step, refuse_chaos_steps
-from groupstorm.storms.world.consumers import PlainConsumers, Pods
-from groupstorm.storms.world.environment import Environment
-from groupstorm.storms.world.world import World
+from groupstorm.storms.world.environment import AssignorWork, Environment
+from groupstorm.storms.world.world import PlainConsumers, Pods, World
 from groupstorm.trace.events.scenario import TasksCreated
 from groupstorm.trace.rows import TraceSink
 from groupstorm.trace.schema import Source

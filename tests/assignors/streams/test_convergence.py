@@ -13,7 +13,7 @@ from uuid import UUID
 
 import pytest
 
-from groupstorm.assignors.streams.assignors import TASK_ASSIGNORS
+from groupstorm.assignors.streams.leader import TASK_ASSIGNORS
 from groupstorm.assignors.streams.model import (
     Config,
     Decision,

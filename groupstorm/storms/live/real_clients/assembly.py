@@ -190,7 +190,7 @@ class Assembly:
         """All rows, in the order of time."""
         for seen in self._observations:
             if isinstance(seen, Row):
-                yield seen
+                yield seen.time_us, seen.source, seen.event
                 continue
             source = Source.WORLD if isinstance(seen, Written) else Source.MEMBER
             for event in self._events(seen):
@@ -201,7 +201,7 @@ class Assembly:
             yield from self._rates.get(seen.time_us, ())
         elif isinstance(seen, Committed):
             self._committed.update(seen.positions)
-        elif not isinstance(seen, Row):
+        elif isinstance(seen, OfMember):
             member = self._members[seen.member]
             yield from self._of_member(seen, member)
             if isinstance(seen, Assigned | Progressed | Resumed):

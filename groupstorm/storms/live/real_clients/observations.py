@@ -3,98 +3,96 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from groupstorm.trace.rows import TracedEvent
 from groupstorm.trace.schema import Source
 
 
-class Row(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Observation:
+    time_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class OfMember(Observation):
+    member: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row(Observation):
     """A row of the world or of the coordinator, complete as it is."""
 
-    time_us: int
     source: Source
     event: TracedEvent
 
 
-class Started(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Started(OfMember):
     """The consumer is about to subscribe."""
 
-    time_us: int
-    member: str
     instance: str | None
 
 
-class Joined(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Joined(OfMember):
     """The member received the response to its JoinGroup: a generation, in which ``protocol`` was chosen."""
 
-    time_us: int
-    member: str
     member_id: str
     generation: int
     protocol: str
 
 
-class EpochReached(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class EpochReached(OfMember):
     """The member of a consumer group received the response to its heartbeat: a new member epoch."""
 
-    time_us: int
-    member: str
     member_id: str
     epoch: int
 
 
-class Fenced(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Fenced(OfMember):
     """The coordinator does not have the member of a consumer group any more. ``error``: Kafka's name."""
 
-    time_us: int
-    member: str
     error: str
 
 
-class Synced(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Synced(OfMember):
     """The member received its assignment."""
 
-    time_us: int
-    member: str
 
-
-class RebalanceSeen(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class RebalanceSeen(OfMember):
     """A response told the member that it has to join again."""
 
-    time_us: int
-    member: str
 
-
-class LeftUnasked(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class LeftUnasked(OfMember):
     """The library has sent a LeaveGroup, though nobody stops it: max.poll.interval.ms has passed."""
 
-    time_us: int
-    member: str
 
-
-class Committed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Committed(Observation):
     """The coordinator has accepted these offsets."""
 
-    time_us: int
     positions: Mapping[str, int]
 
 
-class Assigned(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Assigned(OfMember):
     """The callback of an assignment has returned."""
 
-    time_us: int
-    member: str
     partitions: tuple[str, ...]
     duration_us: int
 
 
-class Released(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Released(OfMember):
     """The callback of a revocation or a loss has begun. ``positions``: of partitions with processed records;
     ``first``: as in `Progressed`."""
 
-    time_us: int
-    member: str
     partitions: tuple[str, ...]
     positions: Mapping[str, int]
     first: Mapping[str, int]
@@ -103,72 +101,46 @@ class Released(NamedTuple):
     closing: bool
 
 
-class Progressed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Progressed(OfMember):
     """The positions now. ``first``: the offset of the first record that was handed out."""
 
-    time_us: int
-    member: str
     positions: Mapping[str, int]
     first: Mapping[str, int]
 
 
-class Paused(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Paused(OfMember):
     """The process stands still, or works on one batch."""
 
-    time_us: int
-    member: str
     duration_us: int
     cause: str
 
 
-class Resumed(NamedTuple):
-    time_us: int
-    member: str
+@dataclass(frozen=True, slots=True)
+class Resumed(OfMember):
+    pass
 
 
-class Crashed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Crashed(OfMember):
     """SIGKILL."""
 
-    time_us: int
-    member: str
 
-
-class Closed(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Closed(OfMember):
     """``left``: a LeaveGroup was sent."""
 
-    time_us: int
-    member: str
     left: bool
 
 
-class Failed(NamedTuple):
-    time_us: int
-    member: str
+@dataclass(frozen=True, slots=True)
+class Failed(OfMember):
     error: str
 
 
-class Written(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Written(Observation):
     """The ends of the logs as the broker has acknowledged them."""
 
-    time_us: int
     ends: Mapping[str, int]
-
-
-OfMember = (
-    Started
-    | Joined
-    | EpochReached
-    | Fenced
-    | Synced
-    | RebalanceSeen
-    | LeftUnasked
-    | Assigned
-    | Released
-    | Progressed
-    | Paused
-    | Resumed
-    | Crashed
-    | Closed
-    | Failed
-)
-Observation = OfMember | Row | Committed | Written

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from groupstorm.assignors.userdata import TopicPartition, UserDataError, decode_assignment
 from groupstorm.clients.brokers.contract import RunningBroker
@@ -247,11 +248,11 @@ class ClientWorld(RealWorld):
     def _shifted(self, seen: observations.Observation) -> observations.Observation:
         if isinstance(seen, observations.Progressed | observations.Released):
             positions = self._shifted_positions(seen.positions)
-            return seen._replace(positions=positions, first=self._shifted_positions(seen.first))
+            return replace(seen, positions=positions, first=self._shifted_positions(seen.first))
         if isinstance(seen, observations.Committed):
-            return seen._replace(positions=self._shifted_positions(seen.positions))
+            return replace(seen, positions=self._shifted_positions(seen.positions))
         if isinstance(seen, observations.Written):
-            return seen._replace(ends=self._shifted_positions(seen.ends))
+            return replace(seen, ends=self._shifted_positions(seen.ends))
         return seen
 
     def _shifted_positions(self, positions: Mapping[str, int]) -> Mapping[str, int]:

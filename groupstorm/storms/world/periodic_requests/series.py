@@ -151,7 +151,7 @@ class Series(ABC):
         self.is_resting, self._member_id = True, member_id
         self._resting[member_id] = self
         if self.SUSPENDS:
-            self._broker.suspend_session(member_id)
+            self._broker.coordinator.suspend_session(member_id)
 
     def wake(self) -> None:
         """Send the requests from now on. What has arrived was accepted, and a request that is under way will
@@ -162,7 +162,7 @@ class Series(ABC):
         member_id, schedule, before = self._member_id, self.schedule, self.sent
         del self._resting[member_id]
         if self.SUSPENDS:
-            self._broker.resume_session(member_id)
+            self._broker.coordinator.resume_session(member_id)
         self.sent = arrived = schedule.last_sent(self._clock.passed_us(schedule.leaves_order), before)
         if arrived > before:
             self.sent_us = sent_us = schedule.sent_us(arrived)
