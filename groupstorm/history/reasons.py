@@ -139,10 +139,9 @@ class GapReasons:
         self._has_noticed = False
         #: Partition -> the first phase since its last owner in which a member got it.
         self._dealt: dict[str, int] = {}
-        #: The members of the present generation, 0 outside of storms, and those that have their assignment.
+        #: The number of members in the present generation, and those whose assignment is known.
         self._members = 0
         self._answered: set[str] = set()
-        self._is_storm = False
         self._handovers = Handovers()
         self._migration = MigrationWatch()
         self._tasks = TaskRunWatch()
@@ -197,7 +196,6 @@ class GapReasons:
         self._from_us = self._from_us or figures_from_us(event) or 0
         self._migration.started(event)
         self._tasks.started(event)
-        self._is_storm = True
 
     def _of_member(self, _now_us: int, _event: object) -> None:
         self._has_members = True
@@ -218,8 +216,7 @@ class GapReasons:
         self._state, self._leader_is_back, self._has_noticed = event.state, False, False
         if event.state == GroupState.COMPLETING_REBALANCE:
             self._leader = event.leader
-            self._members = (event.count or 0) if self._is_storm else 0
-            self._answered.clear()
+            self._members, self._answered = event.count or 0, set()
 
     def _phase_over(self, now_us: int, reason: Reason, who: str) -> None:
         self._parts.clear()
@@ -229,12 +226,11 @@ class GapReasons:
         self._since_us = now_us
 
     def _phase(self, to_us: int, reason: Reason, who: str) -> _Phase:
-        is_dealt = 0 < self._members <= len(self._answered)
-        flags = self._leader_is_back, self._has_noticed, is_dealt
+        flags = self._leader_is_back, self._has_noticed, 0 < self._members <= len(self._answered)
         return _Phase(self._since_us, to_us, self._state, reason, who, *flags)
 
     def _sync_answered(self, _now_us: int, event: events.SyncAnswered) -> None:
-        if not event.error:
+        if event.partitions is not None and not event.error:
             self._answered.add(event.member_id)
         for partition in event.partitions or ():
             self._dealt.setdefault(partition, len(self._phases))
@@ -316,8 +312,6 @@ class GapReasons:
         from_us = max(from_us, self._from_us)
         if to_us <= from_us or not ending or not self._has_members:
             return
-        if ending == _FIRST:
-            self._start_us += to_us - from_us
         old_owner = gap.old_owner or "nobody"
         came_back = gap.new_owner == old_owner
         handovers = self._handovers
@@ -338,6 +332,8 @@ class GapReasons:
             lasted_us = (end_us if end_us < to_us else to_us) - (begin_us if begin_us > from_us else from_us)
             if lasted_us > 0:
                 sums[reason] = sums.get(reason, 0) + lasted_us
+                if ending == _FIRST and reason is not Reason.LEFT_OUT:
+                    self._start_us += lasted_us
         if self._longest is None or to_us - from_us > self._longest.to_us - self._longest.from_us:
             most, who = _most(parts, from_us, to_us)
             self._longest = Gap(gap.partition, from_us, to_us, old_owner, gap.new_owner, ending, most, who)

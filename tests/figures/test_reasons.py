@@ -114,6 +114,7 @@ def test_a_partition_that_no_member_got_in_a_round_was_left_out(answered: str, r
         (60, world_events.ScenarioEnded(G)),
     )
     assert in_seconds(found) == {Reason.INITIAL_DELAY: 2 * 3, Reason.ASSIGN: 2 * 1, reason: 56}
+    assert found.start_us == (8 if reason is Reason.LEFT_OUT else 8 + 56) * 1_000_000
 
 
 def test_a_crashed_member_stays_in_the_group_until_its_session_expires() -> None:
