@@ -245,11 +245,10 @@ def _reasons(figures: Figures) -> dict[str, str]:
     refused = (figures.errors or {}).get(REFUSED, 0)
     if refused and not _NEW_PROTOCOLS.isdisjoint(figures.requests or {}):
         reasons["refused"] = f"the group could not change its protocol ({REFUSED})"
-    invariants = figures.invariants or {}
-    verdict, at_end = invariants.get(SETTLES, HELD), invariants.get(OWNED_AT_END, HELD)
+    verdict = (figures.invariants or {}).get(SETTLES, HELD)
     if verdict != HELD and not verdict.startswith(SETTLED_LATE):
         reasons["restless"] = f"the group did not come to rest ({verdict})"
-    elif at_end != HELD:
+    elif (at_end := (figures.invariants or {}).get(OWNED_AT_END, HELD)) != HELD:
         reasons["left out"] = f"partitions were left without an owner ({at_end})"
     elif (growth := lag_growth(figures)) is not None:
         reasons[_OVERLOAD] = f"the group cannot keep up ({overload_sentence(growth)})"

@@ -87,11 +87,8 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
     of_client = _written(client_defaults(next(iter(configurations.values())).settings))
     without = PLATFORM if "deployment" in differing else frozenset()
     defaults = {name: of_client.get(name, EACH_ITS_OWN) for name in differing if name not in without}
-    words = ", ".join(
-        f"{setting}={_shown(setting, value)}"
-        for setting, value in defaults.items()
-        if GROUP_PROTOCOL not in defaults or not setting.startswith(_OF_NEWER)
-    )
+    told = [name for name in defaults if not (GROUP_PROTOCOL in defaults and name.startswith(_OF_NEWER))]
+    words = ", ".join(f"{name}={_shown(name, defaults[name])}" for name in told)
     return Defaults(
         words,
         {name: _distance(one, defaults) for name, one in written.items()},
