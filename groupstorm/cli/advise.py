@@ -159,7 +159,8 @@ _OTHERS_NAMED_MAX = 3
 def advice_grid(advice: Advice, goals: Sequence[Requirement], everything: bool) -> Grid:
     """A table of the changes that were tried: the best one of each knob, or all."""
     ranged = tuple(dict.fromkeys([advice.figure, *(goal.figure for goal in goals)]))
-    figures = tuple(dict.fromkeys([*ranged, *_COLUMNS]))
+    told = dict.fromkeys([*ranged, *_COLUMNS])
+    figures = tuple(figure for figure in told if figure in ranged or advice.plain.spread(figure))
     shown = advice.tried if everything else _best_of_knobs(advice)
     rows = []
     for one in [advice.plain, *shown]:

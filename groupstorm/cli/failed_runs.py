@@ -18,6 +18,7 @@ from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.figures import Figures
 from groupstorm.figures.table import (
     CONSEQUENCES,
+    OWNED_AT_END,
     SETTLED_LATE,
     finding,
     grows_in_most,
@@ -25,6 +26,7 @@ from groupstorm.figures.table import (
     overload_sentence,
     verdict_on,
 )
+from groupstorm.history.reasons import Reason
 from groupstorm.problems import CheckFailed
 from groupstorm.report.progress import run_progress
 from groupstorm.report.tables import seeds_named
@@ -45,6 +47,7 @@ from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.setting_names import CONSUMER, GROUP_PROTOCOL, LOCK_DURATION, RECORD
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.verdicts.ranking import consumers_ended
 from groupstorm.verdicts.requirements import Requirement, parse
 from groupstorm.wording import at_most, listed, rate, seconds
 
@@ -159,10 +162,13 @@ def _arithmetic(run: Run, growth: float) -> Iterable[str]:
         )
         return
     if is_enough:
+        perhaps = (
+            "perhaps one of them owns more than its share, or the run ended while a slow record was in hand; "
+            "other seeds and a longer run tell (least_duration_ms)"
+        )
         yield from _indented(
             f"in the mean its members process more than the {rate(load.arriving)} records a second that "
-            "arrive: perhaps one of them owns more than its share, or the run ended while a slow record was "
-            "in hand; other seeds and a longer run tell (least_duration_ms)"
+            f"arrive: {consumers_ended(run.figures) or perhaps}"
         )
         return
     yield from _indented(
@@ -306,7 +312,9 @@ def _lines(run: Run, options: Sequence[str]) -> Iterable[str]:
         yield f"  {name}: {sentence}"
     yield from _how_to_see_it_again(run, options)
     own = _own_assignors(scenario.settings)
-    if set(run.violations) <= CONSEQUENCES:
+    if Reason.LEFT_OUT in run.reasons.us and {*run.violations} == {OWNED_AT_END}:
+        yield "  an assignor gave them to nobody: see `groupstorm check-assignor`"
+    elif set(run.violations) <= CONSEQUENCES:
         yield "  nothing went on in the group: if members wait so long on purpose, raise settle_timeout_ms"
     elif not own and not options:
         yield "  this is a fault of groupstorm, not of the configuration: please report it with scenario.yaml"

@@ -106,9 +106,7 @@ def _spelled(text: str, finding: Finding, history: History) -> str:
 def presets_for(finding: Finding, history: History) -> tuple[str, ...]:
     """The pattern's presets, as far as they are about such a group."""
     presets = () if history.is_connect else finding.pattern.presets
-    if finding.pattern.name == "failing-members" and all(
-        row.get("error") != _DEFECT for row in finding.match.evidence
-    ):
+    if finding.pattern.name == "failing-members" and not _is_defect(finding, history):
         return ()
     presets = tuple(one for one in presets if ("share" in one) == history.is_shared)
     return tuple(one for one in presets if one in _STREAMS_PRESETS or not history.has_threads)
@@ -253,9 +251,15 @@ def _failing_members(finding: Finding, history: History) -> str:
         return "Create the source topics before the application starts, and find out what deletes them."
     if known := sorted(errors & FATAL.keys()):
         return f"{'; '.join(f'{one}: {FATAL[one]}' for one in known)}."
-    libraries = {history.settings.libraries.get(one, _JAVA) for one in finding.match.members}
-    is_defect = _DEFECT in errors and _JAVA in libraries and not history.has_threads
+    is_defect = _is_defect(finding, history)
     return finding.pattern.advice if is_defect else f"{finding.pattern.advice.partition(';')[0]}."
+
+
+def _is_defect(finding: Finding, history: History) -> bool:
+    """Whether a sticky assignor of Java's may have thrown the error."""
+    is_java = _JAVA in {history.settings.libraries.get(one, _JAVA) for one in finding.match.members}
+    is_sticky = _protocol(history) in ("", "sticky", "cooperative-sticky") and not history.has_threads
+    return is_java and is_sticky and _DEFECT in {row.get("error") for row in finding.match.evidence}
 
 
 _OF_PATTERN: Final[Mapping[str, Callable[[Finding, History], str]]] = {

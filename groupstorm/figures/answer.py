@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from groupstorm.figures.table import HELD, Figures, finding, lag_growth, overload_sentence, verdict_on
+from groupstorm.figures.table import (
+    HELD,
+    OWNED_AT_END,
+    Figures,
+    finding,
+    lag_growth,
+    overload_sentence,
+    verdict_on,
+)
 from groupstorm.wording import counted, dollars, seconds, size
 
 
@@ -44,7 +52,9 @@ def answer(
     moved = "" if unknown_moves else _moved(figures)
     at_end = "" if verdicts else at_end
     overload = _overload(figures)
-    if at_end:  # partitions without an owner, or a member that stands still, say nothing of the others' pace
+    if (
+        at_end or verdicts.get(OWNED_AT_END, HELD) != HELD
+    ):  # partitions without an owner, or a member that stands still, say nothing of the others' pace
         overload = overload.partition(":")[0]
     parts += [part for part in (moved, _records(figures), at_end, overload) if part]
     parts += _tasks(figures)

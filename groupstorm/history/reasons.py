@@ -85,6 +85,8 @@ class _Phase(NamedTuple):
     is_skipped: bool = False
     #: Whether it began as the leader saw other partitions than before.
     is_noticed: bool = False
+    #: Whether the trace has the assignments of all members in its generation.
+    is_dealt: bool = False
 
 
 #: A part of a gap: its reason, the member that the group waited for, and from when until when it may last.
@@ -135,12 +137,18 @@ class GapReasons:
         self._leader_is_back = False
         #: Whether the leader has seen other partitions since the last round.
         self._has_noticed = False
+        #: Partition -> the first phase since its last owner in which a member got it.
+        self._dealt: dict[str, int] = {}
+        #: The number of members in the present generation, and those whose assignment is known.
+        self._members = 0
+        self._answered: set[str] = set()
         self._handovers = Handovers()
         self._migration = MigrationWatch()
         self._tasks = TaskRunWatch()
         #: The parts of gaps that end in the present phase, by the first phase of theirs, whether they begin
-        #: within it, their ending, whether the old owner is the next one, and whether there is one.
-        self._parts: dict[tuple[int, bool, str, bool, bool], list[_Part]] = {}
+        #: within it, their ending, whether the old owner is the next one, whether there is one, and the phase
+        #: in which a member got them.
+        self._parts: dict[tuple[int, bool, str, bool, bool, int], list[_Part]] = {}
         self._us: dict[Reason, int] = {}
         self._slowest: tuple[str, int] | None = None
         self._longest: Gap | None = None
@@ -152,6 +160,7 @@ class GapReasons:
             world_events.ScenarioStarted: self._started,
             events.GroupStateChanged: self._state_changed,
             events.JoinParked: self._joined,
+            events.SyncAnswered: self._sync_answered,
             events.MemberRemoved: self._member_removed,
             events.MemberReplaced: self._member_replaced,
             events.GroupConverted: self._migration.converted,
@@ -207,6 +216,7 @@ class GapReasons:
         self._state, self._leader_is_back, self._has_noticed = event.state, False, False
         if event.state == GroupState.COMPLETING_REBALANCE:
             self._leader = event.leader
+            self._members, self._answered = event.count or 0, set()
 
     def _phase_over(self, now_us: int, reason: Reason, who: str) -> None:
         self._parts.clear()
@@ -216,9 +226,14 @@ class GapReasons:
         self._since_us = now_us
 
     def _phase(self, to_us: int, reason: Reason, who: str) -> _Phase:
-        return _Phase(
-            self._since_us, to_us, self._state, reason, who, self._leader_is_back, self._has_noticed
-        )
+        flags = self._leader_is_back, self._has_noticed, 0 < self._members <= len(self._answered)
+        return _Phase(self._since_us, to_us, self._state, reason, who, *flags)
+
+    def _sync_answered(self, _now_us: int, event: events.SyncAnswered) -> None:
+        if event.partitions is not None and not event.error:
+            self._answered.add(event.member_id)
+        for partition in event.partitions or ():
+            self._dealt.setdefault(partition, len(self._phases))
 
     def _rejoin_requested(self, now_us: int, event: member_events.RejoinRequested) -> None:
         """The leader of a Stable group has seen all partitions that there are. (One that is back will not
@@ -286,6 +301,7 @@ class GapReasons:
 
     def interval_ended(self, partition: str, member: str, position: int | None) -> None:
         self._endings[partition] = self._ending
+        self._dealt.pop(partition, None)
 
     def gap_closed(self, gap: ClosedGap) -> None:
         ending = self._endings.get(gap.partition, "")
@@ -296,8 +312,6 @@ class GapReasons:
         from_us = max(from_us, self._from_us)
         if to_us <= from_us or not ending or not self._has_members:
             return
-        if ending == _FIRST:
-            self._start_us += to_us - from_us
         old_owner = gap.old_owner or "nobody"
         came_back = gap.new_owner == old_owner
         handovers = self._handovers
@@ -305,7 +319,8 @@ class GapReasons:
         if handovers.granted:
             handover = handovers.of(gap.partition, from_us, gap.new_owner, ending == _NEW)
         if handover is None:
-            parts = self._phases_of(from_us, ending, came_back, gap.new_owner is not None)
+            dealt = self._dealt.get(gap.partition, _NEVER)
+            parts = self._phases_of(from_us, ending, came_back, gap.new_owner is not None, dealt)
             if handovers.granted and not self._migration.migration().changes:
                 brokers = {Reason.SESSION: Reason.BROKER_SESSION}  # it has no session.timeout.ms
                 parts = [(brokers.get(one[0], one[0]), *one[1:]) for one in parts]
@@ -317,6 +332,8 @@ class GapReasons:
             lasted_us = (end_us if end_us < to_us else to_us) - (begin_us if begin_us > from_us else from_us)
             if lasted_us > 0:
                 sums[reason] = sums.get(reason, 0) + lasted_us
+                if ending == _FIRST and reason is not Reason.LEFT_OUT:
+                    self._start_us += lasted_us
         if self._longest is None or to_us - from_us > self._longest.to_us - self._longest.from_us:
             most, who = _most(parts, from_us, to_us)
             self._longest = Gap(gap.partition, from_us, to_us, old_owner, gap.new_owner, ending, most, who)
@@ -327,7 +344,9 @@ class GapReasons:
             max(0, min(until_us, to_us) - max(since_us, from_us)) for since_us, until_us in self._empty
         )
 
-    def _phases_of(self, from_us: int, ending: str, came_back: bool, is_taken: bool) -> list[_Part]:
+    def _phases_of(
+        self, from_us: int, ending: str, came_back: bool, is_taken: bool, dealt: int
+    ) -> list[_Part]:
         """The phases of the group from ``from_us`` on: of partitions that are taken in one phase mostly the
         same ones."""
         first = len(self._phases)
@@ -335,17 +354,20 @@ class GapReasons:
             first -= 1
         now = self._phase(_NEVER, Reason.CALLBACK, "")
         is_clipped = (self._phases[first] if first < len(self._phases) else now).from_us < from_us
-        like = first, is_clipped, ending, came_back, is_taken
+        like = first, is_clipped, ending, came_back, is_taken, dealt
         if like not in self._parts:
             phases = [*self._phases[first:], now]
             if is_clipped:  # a leader that is back knows partitions that came after it
                 phases[0] = phases[0]._replace(is_skipped=False, is_noticed=False)
             had_round = is_seen = False
             parts = self._parts[like] = []
-            for phase in phases:
+            for number, phase in enumerate(phases, start=first):
                 had_round = had_round or phase.state == GroupState.PREPARING_REBALANCE
                 is_seen = is_seen or phase.is_noticed
                 reason = _reason(phase, ending, came_back, is_taken, had_round, phase is phases[-1])
+                is_left_out = had_round and phase.is_dealt and number < dealt
+                if is_left_out and phase.state == GroupState.STABLE and reason is not Reason.STATIC_LEADER:
+                    reason = Reason.METADATA if ending == _NEW else Reason.LEFT_OUT
                 if reason is Reason.METADATA and is_seen and had_round:
                     reason = Reason.LEFT_OUT
                 parts.append((reason, phase.who, phase.from_us, phase.to_us))

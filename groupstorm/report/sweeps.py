@@ -19,7 +19,7 @@ from groupstorm.storms.runs.several import start_outweighs
 from groupstorm.storms.runs.sweep import VARIANT, Axis, Outcome, Point, Sweep
 from groupstorm.storms.scenario.files import Scenario
 from groupstorm.verdicts.measures import BY_FIGURE, Spread, first_that_meets, furthest_from_chord, spread_of
-from groupstorm.verdicts.ranking import not_ranked, unfit_variants
+from groupstorm.verdicts.ranking import consumers_ended, not_ranked, unfit_variants
 from groupstorm.verdicts.recommendation import recommendation
 from groupstorm.verdicts.requirements import Requirement, figures_with_numbers
 from groupstorm.wording import counted, listed
@@ -62,15 +62,21 @@ def figure_of_interest(wanted: str | None, goals: Sequence[Requirement], outcome
 
 
 def share_met(outcome: Outcome, goals: Sequence[Requirement]) -> float:
-    """The share of the point's seeds that meet all goals."""
+    """The share of the point's seeds that meet all goals and are not marred."""
     runs = outcome.figures.values()
-    return sum(all(goal.is_met(figures) for goal in goals) for figures in runs) / len(runs)
+    return sum(not _mars(one) and all(goal.is_met(one) for goal in goals) for one in runs) / len(runs)
 
 
 def meets(outcome: Outcome, goals: Sequence[Requirement]) -> bool:
-    """Whether enough of the point's seeds meet each goal, and no invariant broke in any."""
+    """Whether enough of the point's seeds meet each goal, and none is marred."""
     by_seed = {str(seed): figures for seed, figures in outcome.figures.items()}
-    return bool(by_seed) and not outcome.broken and not any(goal.unmet_by(by_seed) for goal in goals)
+    is_marred = any(map(_mars, by_seed.values()))
+    return bool(by_seed) and not is_marred and not any(goal.unmet_by(by_seed) for goal in goals)
+
+
+def _mars(figures: Figures) -> bool:
+    """Whether an invariant broke in the run, or consumers ended with an error."""
+    return bool(broken_invariants(figures)) or consumers_ended(figures) is not None
 
 
 def sweep_grid(
@@ -93,7 +99,7 @@ def sweep_grid(
             cells.append("-" if found is None else brief(name, found.median))
             varies = found is not None and found.least != found.most
             below.append(range_shown(name, found) if everything and found is not None and varies else "")
-        mark = "!" if outcome.broken else ""
+        mark = "!" if any(map(_mars, outcome.figures.values())) else ""
         rows.append(Row(", ".join(outcome.point.labels), cells, below if any(below) else (), RANGE, mark))
     title = f"medians of {counted(sweep.seeds, 'seed')}, from seed {sweep.first_seed} on"
     notes = [f"! {_broken(runs)}"] if any(row.mark for row in rows) else []
@@ -106,11 +112,13 @@ def sweep_grid(
 
 
 def _broken(runs: Sequence[Figures]) -> str:
-    """A sentence on runs that broke an invariant: if their configuration is to blame, on the first one."""
+    """A sentence on marred runs: if their configuration is to blame, on the first one."""
     broken = [broken_invariants(figures) for figures in runs]
     found = [finding(one) for one in broken if one]
     if None in found:
         return "an invariant broke in some of these runs"
+    if not found:
+        return f"in some of these runs {next(filter(None, map(consumers_ended, runs)))}"
     return f"the group {verdict_on(found[0] or '')} in some of these runs ({found[0]})"
 
 

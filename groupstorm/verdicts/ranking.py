@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 
 from groupstorm.figures.table import (
     HELD,
+    OWNED_AT_END,
     SETTLED_LATE,
     SETTLES,
     Figures,
@@ -197,7 +198,8 @@ _OVERLOAD: Final = "overload"
 
 
 def unfit_variants(variants: Runs) -> dict[str, str]:
-    """Variant -> why it is not ranked: consumers died of errors, or the group cannot settle or keep up.
+    """Variant -> why it is not ranked: consumers died of errors, partitions were left without an owner, or
+    the group cannot settle or keep up.
 
     Each kind of reason as it was in the first run that had it.
     """
@@ -246,6 +248,8 @@ def _reasons(figures: Figures) -> dict[str, str]:
     verdict = (figures.invariants or {}).get(SETTLES, HELD)
     if verdict != HELD and not verdict.startswith(SETTLED_LATE):
         reasons["restless"] = f"the group did not come to rest ({verdict})"
+    elif (at_end := (figures.invariants or {}).get(OWNED_AT_END, HELD)) != HELD:
+        reasons["left out"] = f"partitions were left without an owner ({at_end})"
     elif (growth := lag_growth(figures)) is not None:
         reasons[_OVERLOAD] = f"the group cannot keep up ({overload_sentence(growth)})"
     return reasons

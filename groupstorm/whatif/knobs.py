@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.coordinator.config import OPTIONS, bounds_beside
 from groupstorm.problems import InputError
+from groupstorm.storms.deployments.alternatives import way_to
 from groupstorm.storms.runs.choices import AS_IT_WAS, PLATFORM, longest_silence_us
 from groupstorm.storms.runs.load import has_records
 from groupstorm.storms.runs.sweep import VARIANT, parse_axis
@@ -63,7 +64,6 @@ _MODES: Final = (
 )
 _INITIAL_DELAYS_MS: Final = (0, 3_000, 10_000)
 _POLL_RECORDS: Final = (50, 100)
-_TWO_ROLLS: Final = "from eager to cooperative takes two rolling restarts (KIP-429)"
 _STATIC: Final = (
     "names that come back after a restart; a member that is gone for good keeps its partitions until its "
     "session expires"
@@ -87,10 +87,10 @@ def _is_streams(settings: Settings) -> bool:
 def _assignors(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
     if settings.choice(PROTOCOL) != CLASSIC or _is_streams(settings):
         return
-    now = settings.names(STRATEGY)[0]
     for name in ("cooperative-sticky", "sticky", "range"):
-        if name != now:
-            price = _TWO_ROLLS if name == "cooperative-sticky" else ""
+        if name != settings.names(STRATEGY)[0]:
+            knows_it_not = (own for own in settings.at_start() if name not in own.names(STRATEGY))
+            price = next((way_to(name, own) for own in knows_it_not), "")
             yield Alternative(f"{STRATEGY}={name}", 2, price, {STRATEGY: [name]}, "assignor")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from groupstorm.cli.advise import advice_sentences
+from groupstorm.cli.advise import advice_grid, advice_sentences
 from groupstorm.verdicts.alternatives import Alternative
 from groupstorm.verdicts.requirements import parse
 from groupstorm.whatif.advising import Advice, Tried
@@ -31,6 +31,13 @@ def test_another_that_does_it_has_its_worst_cost_and_is_not_praised_alone() -> N
     advice = Advice("generations", plain, [sticky, static], sticky, others=[static, sticky])
     said = [*advice_sentences(advice, [parse("generations==0")])]
     assert said[-1] == ("Others do it, too: static (but un-owned time, in all 171 s -> 1 h 20 min), sticky.")
+
+
+def test_a_column_without_values_is_left_out() -> None:
+    """Nobody owns a partition of a share group."""
+    plain, static = (Tried(one, (figures(generations=4),), 45_000) for one in ((), (STATIC,)))
+    grid = advice_grid(Advice("generations", plain, [static], static), [], everything=True)
+    assert [*grid.headings] == ["change", "generations", "death noticed after"]
 
 
 def test_a_cost_is_told_of_every_figure_that_people_notice() -> None:

@@ -217,6 +217,21 @@ def test_a_group_that_nobody_reads_for_is_not_told_to_have_more_members(tmp_path
     assert "with which it keeps up" not in ran.stderr
 
 
+def test_partitions_that_an_assignor_gave_to_nobody_are_no_overload(tmp_path: Path) -> None:
+    """stream-join-sticky leaves out the numbers that the smallest topic does not have."""
+    (tmp_path / "joins.yaml").write_text(
+        "{name: joins, settings: {members: 2, topic_partitions: {a: 2, b: 4}, least_duration_ms: 4m, "
+        "partition.assignment.strategy: [stream-join-sticky]}, steps: [{at_ms: 0, do: start}]}"
+    )
+    ran = groupstorm("run", "joins.yaml", "--out", "x", cwd=tmp_path)
+    said = " ".join(ran.stdout.split())
+    assert "the lag still grew by 200 records a second; violated" in said
+    assert "nobody took it until the end" in said
+    assert "the time went to an assignor that gave partitions to nobody" in said
+    assert "an assignor gave them to nobody: see `" in ran.stderr
+    assert "raise settle_timeout_ms" not in ran.stderr
+
+
 def test_members_that_stopped_one_by_one_process_nothing(tmp_path: Path) -> None:
     """More of them would not do it, although two of them were too slow before."""
     (tmp_path / "gone.yaml").write_text(

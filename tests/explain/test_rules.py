@@ -405,6 +405,10 @@ def test_what_ended_a_consumer_says_what_to_turn(
     failed = {"s": 50, "source": "member", "event": "member_failed", "member": "a", "member_id": "a-1"}
     (found,) = explained(trace_of(tmp_path, [*FORMED, failed | {"error": error}, END_OF_FORMED])).findings
     assert (found.pattern.advice, found.pattern.presets) == (advice, presets)
+    own = {"protocol": "our-own"}
+    rounds = [row | (own if row.get("state") == "CompletingRebalance" else {}) for row in FORMED]
+    (found,) = explained(trace_of(tmp_path, [*rounds, failed | {"error": error}, END_OF_FORMED])).findings
+    assert not found.pattern.presets, "an assignor that Kafka does not have"
 
 
 def test_an_eager_member_that_gets_fewer_partitions_and_joins_again_begins_a_rebalance(

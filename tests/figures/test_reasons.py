@@ -98,6 +98,25 @@ def test_a_group_that_begins_waits_for_its_first_member_and_the_initial_delay() 
     )
 
 
+@pytest.mark.parametrize(("answered", "reason"), [("ab", Reason.LEFT_OUT), ("a", Reason.CALLBACK)])
+def test_a_partition_that_no_member_got_in_a_round_was_left_out(answered: str, reason: Reason) -> None:
+    """Perhaps b got p1, and has not sent its SyncGroup."""
+    of_members = {"a": ("p0",), "b": ()}
+    synced = [events.SyncAnswered(G, name, name, 1, None, of_members[name]) for name in answered]
+    found = of_rows(
+        (0, world_events.ScenarioStarted(G, "{}", ("p0", "p1"), 0, 1)),
+        (0, member_events.MemberStarted(G, "a", None, ("p",))),
+        (0, state("PreparingRebalance", "new-member")),
+        (3, state("CompletingRebalance", "initial-delay")),
+        *[(4, one) for one in synced],
+        (4, state("Stable", "assigned")),
+        (4, assigned("a", "p0")),
+        (60, world_events.ScenarioEnded(G)),
+    )
+    assert in_seconds(found) == {Reason.INITIAL_DELAY: 2 * 3, Reason.ASSIGN: 2 * 1, reason: 56}
+    assert found.start_us == (8 if reason is Reason.LEFT_OUT else 8 + 56) * 1_000_000
+
+
 def test_a_crashed_member_stays_in_the_group_until_its_session_expires() -> None:
     found = divided(
         (10, member_events.MemberCrashed(G, "a", "a", 1, ("p0",), (), ())),

@@ -96,6 +96,13 @@ def test_points_whose_consumers_ended_are_named() -> None:
     assert sweep_answer(Sweep("cold-start", None, (axis,), 0, 1, {}), outcomes, [], None)[-1].startswith(
         "Not ranked are session.timeout.ms=20s and session.timeout.ms=30s: consumers ended with FENCED_"
     )
+    outcomes[1] = Outcome(points[1], {0: replace(dead, consumers_failed={})})
+    sweep, goal = Sweep("cold-start", None, (axis,), 0, 1, {}), [parse("unowned_partition_seconds<2")]
+    grid = sweep_grid(sweep, outcomes, goal, everything=False)
+    assert [(row.mark, row.cells[0]) for row in grid.rows] == [("!", "0%"), ("", "100%")]
+    assert "! in some of these runs consumers ended with FENCED_INSTANCE_ID" in grid.notes[0]
+    answer = sweep_answer(sweep, outcomes, goal, None)
+    assert answer[0].startswith("session.timeout.ms=30s is the smallest from which on")
 
 
 def test_what_all_points_that_meet_a_goal_share_is_to_be_set_too() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from groupstorm.storms.runs.choices import defaults_among
+from groupstorm.storms.runs.choices import beside_choices, defaults_among
 from groupstorm.storms.scenario.files import ResolvedScenario, load
 from groupstorm.verdicts.recommendation import Defaults
 from tests.storms.storms_in_memory import START, scenario
@@ -35,6 +35,21 @@ def test_the_default_of_the_strategy_is_its_first_assignor() -> None:
     assert found.words == "partition.assignment.strategy=range"
     assert found.distances["cooperative"].changes == 1
     assert found.sets == {"eager": "", "cooperative": "partition.assignment.strategy=cooperative-sticky"}
+
+
+def test_the_defaults_name_no_settings_of_protocols_that_members_of_the_default_one_do_not_have() -> None:
+    consumer = {"group.protocol": "consumer", "group.remote.assignor": "range"}
+    short = {"group.consumer.session.timeout.ms": 20_000, "session.timeout.ms": 20_000}
+    found = choices({"classic": resolved(**short), "consumer": resolved(**consumer)})
+    assert found.words == "group.protocol=classic, session.timeout.ms=45s"
+
+
+def test_what_is_no_choice_is_named_where_choices_differ_too() -> None:
+    """All that a person hears is why nothing is recommended."""
+    plain, polls = resolved(), {"max.poll.records": 10}
+    assert beside_choices([plain, resolved(**polls, process_ms=7)]) == "process_ms"
+    assert beside_choices([plain, resolved(**polls)]) is None
+    assert beside_choices([plain, resolved(members=9)]) is None, "docs/verdicts: then the table is the answer"
 
 
 def test_who_commits_and_the_fields_of_a_pod_are_choices() -> None:

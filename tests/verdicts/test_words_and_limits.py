@@ -364,6 +364,8 @@ def test_a_variant_that_cannot_keep_up_is_not_ranked_and_says_why() -> None:
     }
     assert unfit_variants({"one of three": [over, figures(), figures()]}) == {}, "a slow record in hand"
     assert [*unfit_variants({"two of three": [over, over, figures()]})] == ["two of three"]
+    nobodys = figures(lag_growth_per_second=1500, invariants={"every_partition_owned_at_end": "two"})
+    assert unfit_variants({"x": [nobodys]}) == {"x": "partitions were left without an owner (two)"}
     livelock = figures(lag_growth_per_second=1500, invariants={"group_settles": "livelock: 3 rounds"})
     assert unfit_variants({"both": [livelock]}) == {
         "both": "the group did not come to rest (livelock: 3 rounds)"

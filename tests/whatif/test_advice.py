@@ -145,6 +145,25 @@ def test_a_protocol_is_tried_only_if_every_client_has_it() -> None:
         assert ("group.protocol=consumer" in [one.name for one in changes]) == has_it
 
 
+@pytest.mark.parametrize(
+    ("client", "now", "assignor", "price"),
+    [
+        ("java", "cooperative-sticky", "range", "two deployments to get there, the first with both"),
+        ("java", "range", "sticky", "two deployments to get there"),
+        ("java", "range,cooperative-sticky", "cooperative-sticky", ""),
+        ("librdkafka", "cooperative-sticky", "range", "all consumers stop once for it"),
+    ],
+)
+def test_members_without_an_assignor_in_common_are_refused(
+    client: str, now: str, assignor: str, price: str
+) -> None:
+    offered = {"partition.assignment.strategy": now.split(",")}
+    changes = changes_of(scenario([START], client_profile=client, **offered).resolve(None, 0, {}))
+    (found,) = (one for one in changes if one.name == f"partition.assignment.strategy={assignor}")
+    assert found.price.startswith(price)
+    assert bool(found.price) == bool(price)
+
+
 EVERY = {
     "partition.assignment.strategy": ["range"],
     "session.timeout.ms": 20_000,

@@ -101,7 +101,7 @@ def _alternatives(plan: Plan, settings: Settings) -> Iterator[Alternative]:
     has_cooperative = all(client.has_cooperative for client in clients)
     if is_classic and has_cooperative and is_known and strategies[0] != COOPERATIVE:
         price = (
-            f"{_way_to_cooperative(settings)}; wrong if the application has to give up all partitions in "
+            f"{way_to(COOPERATIVE, settings)}; wrong if the application has to give up all partitions in "
             "each rebalance, as for work across partitions"
         )
         yield Alternative(COOPERATIVE, 2, price, {STRATEGY: [COOPERATIVE]})
@@ -223,20 +223,28 @@ def _of_kubernetes(plan: Plan, settings: Settings) -> Iterator[Alternative]:
         yield Alternative("readiness-probe", 1, price, probe)
 
 
-def _way_to_cooperative(settings: Settings) -> str:
-    if settings.names("client_profile")[0] == "librdkafka":
+def way_to(assignor: str, settings: Settings) -> str:
+    """The deployments after which the members use the assignor."""
+    if _changes_kind(assignor, settings):
         return "all consumers stop once for it, as librdkafka does not mix eager and cooperative assignors"
-    if is_mixed_first(settings):
-        return "two deployments to get there, and only those after them cost this"
+    if is_mixed_first(settings, assignor):
+        first = "two deployments to get there, the first with both assignors"
+        return f"{first}, and only those after them cost this"
     return "one deployment to get there, and only those after it cost this"
 
 
-def is_mixed_first(settings: Settings) -> bool:
-    """Whether the way to cooperative-sticky is a deployment with both assignors, then one without the old.
+def _changes_kind(assignor: str, settings: Settings) -> bool:
+    is_cooperative = COOPERATIVE in settings.names(STRATEGY)
+    is_librdkafka = settings.names("client_profile")[0] == "librdkafka"
+    return is_librdkafka and (assignor == COOPERATIVE) != is_cooperative
+
+
+def is_mixed_first(settings: Settings, assignor: str = COOPERATIVE) -> bool:
+    """Whether the way to the assignor is a deployment with both assignors, then one without the old.
 
     Members that know the assignor already (Java's default, KIP-726) need only the second one.
     """
-    return COOPERATIVE not in settings.names(STRATEGY) and settings.names("client_profile")[0] != "librdkafka"
+    return assignor not in settings.names(STRATEGY) and not _changes_kind(assignor, settings)
 
 
 class Outcome(NamedTuple):

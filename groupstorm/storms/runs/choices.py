@@ -6,7 +6,7 @@ long a failover takes, how many members there are), none of them can be recommen
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from math import log
 from typing import Any, Final
@@ -84,20 +84,15 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
     """The distances from the defaults, or from `AS_IT_WAS`; None if the configurations differ in no choice,
     or in more."""
     written = {name: _written(one.settings) for name, one in configurations.items()}
-    first = next(iter(written.values()))
-    differing = [
-        setting
-        for setting in dict.fromkeys(chain(*written.values()))
-        if setting not in OF_THE_RUN
-        and any(one.get(setting) != first.get(setting) for one in written.values())
-    ]
+    differing = _differing([*written.values()])
     if not differing or not all(is_choice(setting) for setting in differing):
         return None
     in_use = written.get(AS_IT_WAS)
     base = in_use or _written(client_defaults(next(iter(configurations.values())).settings))
     without = PLATFORM if "deployment" in differing else frozenset()
     defaults = {name: base.get(name, EACH_ITS_OWN) for name in differing if name not in without}
-    words = ", ".join(f"{setting}={_shown(setting, value)}" for setting, value in defaults.items())
+    told = [name for name in defaults if not (GROUP_PROTOCOL in defaults and name.startswith(_OF_NEWER))]
+    words = ", ".join(f"{name}={_shown(name, defaults[name])}" for name in told)
     return Defaults(
         words,
         {name: _distance(one, defaults) for name, one in written.items()},
@@ -119,6 +114,21 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
             for name, one in written.items()
         },
     )
+
+
+def _differing(written: Sequence[Mapping[str, Any]]) -> list[str]:
+    return [
+        setting
+        for setting in dict.fromkeys(chain(*written))
+        if setting not in OF_THE_RUN and any(one.get(setting) != written[0].get(setting) for one in written)
+    ]
+
+
+def beside_choices(configurations: Iterable[ResolvedScenario]) -> str | None:
+    """The first setting that is no choice and in which configurations differ that differ in choices, too."""
+    differing = _differing([_written(one.settings) for one in configurations])
+    others = (setting for setting in differing if not is_choice(setting) and setting not in BEFALLS)
+    return next(others, None) if any(map(is_choice, differing)) else None
 
 
 def by_circumstances(configurations: Mapping[str, ResolvedScenario]) -> dict[str, list[str]]:
@@ -207,6 +217,8 @@ def _on_short_locks(scenario: ResolvedScenario) -> str:
 
 
 _SESSIONS: Final = (SESSION, *(f"group.{kind}.{SESSION}" for kind in (CONSUMER, SHARE, STREAMS_PROTOCOL)))
+#: Begin the settings that members of the default protocol do not have.
+_OF_NEWER: Final = tuple(f"group.{kind}." for kind in (CONSUMER, SHARE, STREAMS_PROTOCOL, "remote"))
 _ON_SHORTER: Final = dict.fromkeys(_SESSIONS, _on_silence) | {
     POLL_INTERVAL: _on_long_batches,
     LOCK_DURATION: _on_short_locks,

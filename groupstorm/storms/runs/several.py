@@ -12,7 +12,7 @@ from typing import Any
 
 from groupstorm.figures.table import finding, verdict_on
 from groupstorm.problems import InputError, not_one_of
-from groupstorm.storms.runs.choices import begin_apart, by_circumstances, defaults_among
+from groupstorm.storms.runs.choices import begin_apart, beside_choices, by_circumstances, defaults_among
 from groupstorm.storms.runs.contradictions import cause_of, cost_of
 from groupstorm.storms.runs.run import Run, run
 from groupstorm.storms.runs.run_folder import RunFolder, remove_run
@@ -183,10 +183,13 @@ def sentences(variants: Mapping[str, Sequence[Run]], weights: Mapping[str, float
 def recommended(
     variants: Mapping[str, Sequence[Run]], weights: Mapping[str, float] | None = None
 ) -> list[str]:
-    """The sentences on the variant to take; none if the variants are no choices of the consumers' owner."""
-    defaults = defaults_among({name: runs[0].scenario for name, runs in variants.items()})
+    """The sentences on the variant to take; none if the variants differ in no choice of the owner."""
+    scenarios = {name: runs[0].scenario for name, runs in variants.items()}
+    defaults = defaults_among(scenarios)
     if defaults is None:
-        return []
+        beside = beside_choices(scenarios.values())
+        said = f"No recommendation: beside settings to choose, the variants differ in {beside}."
+        return [said] if beside else []
     figures = {name: [run.figures for run in runs] for name, runs in variants.items()}
     every = [run for runs in variants.values() for run in runs]
     start_us = sum(run.reasons.start_us for run in every)
