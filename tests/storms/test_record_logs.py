@@ -49,6 +49,10 @@ def test_partitions_have_rates_of_their_own() -> None:
     assert (logs.end(P0, 5_000_000), logs.end(P1, 5_000_000)) == (5, 10)
 
 
+def test_a_record_is_there_when_it_has_arrived_as_a_whole() -> None:
+    assert [_logs((0, 999_999_999)).end(P0, us) for us in (1, 2)] == [0, 1]
+
+
 @given(st.integers(-1, 60), PIECES)
 def test_ends_are_the_sum_of_what_arrives_in_each_microsecond_from_the_creation_on(
     created_us: int, pieces: list[tuple[int, int]]
