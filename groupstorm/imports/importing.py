@@ -145,7 +145,7 @@ def import_sources(sources: Sequence[LogSource], out: Path, options: Options) ->
     shared: dict[str, set[str]] = {}
     began_us, ended_us = by_group.began_us, by_group.ended_us
     origin = _origin(began_us, parsers, offsets)
-    for name, observations in by_group.groups():
+    for name, observations in by_group.groups(options.groups):
         timeline = GroupTimeline(name, rows, clients.get(name, {}))
         for one, configuration, refused in observations:
             timeline.add(one, configuration, refused)

@@ -109,11 +109,15 @@ class ObservationsByGroup:
             self._refusing[partition] = number
         self._of_brokers.append(one)
 
-    def groups(self) -> Iterator[tuple[str, Iterator[Placed]]]:
-        """The groups in the order of their first observations; to be called once."""
-        names = iter(self._numbers)
-        for _, items in groupby(self._sorter.sorted(), key=itemgetter(0)):
-            yield next(names), map(self._placed, items)
+    def groups(self, wanted: frozenset[str] | None = None) -> Iterator[tuple[str, Iterator[Placed]]]:
+        """The groups in the order of their first observations; to be called once. Beside the ``wanted`` ones
+        lines that name no group are of another one."""
+        is_other = {UNNAMED_GROUP} if wanted is not None and len(self._numbers) > 1 else ()
+        for name, (_, items) in zip(
+            self._numbers, groupby(self._sorter.sorted(), key=itemgetter(0)), strict=True
+        ):
+            if name not in is_other:
+                yield name, map(self._placed, items)
 
     def _placed(self, item: Item) -> Placed:
         _, configured, refused, *said = item
