@@ -34,13 +34,13 @@ def test_no_heartbeat_comes_of_a_member_that_has_crashed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The broker says that b's session is over as the next round has its members, 3 s late."""
-    configured = {"s": 4, "event": "member_configured", "member": "b", "member_id": "b-1"}
-    configured["detail"] = '{"session.timeout.ms": "10000"}'
+    scenario = {"s": 0, "source": "world", "event": "scenario_started", "partitions": ["t-0"]}
+    scenario |= {"detail": '{"settings": {"session.timeout.ms": 10000}}', "record_rate": 0, "process_rate": 1}
     crashed = {"s": 20, "source": "member", "event": "member_crashed", "member": "b"}
     crashed |= {"member_id": "b-1", "generation": 1, "partitions": [], "positions": []}
     begun, joined, ended = round_of(32, 2, "session-expired", "")
     late = [begun, joined, removed(33, "b", "b-1", "session-expired"), ended]
-    one = explained(trace_of(tmp_path, [*FORMED, configured, crashed, *late, END_OF_FORMED]))
+    one = explained(trace_of(tmp_path, [scenario, *FORMED, crashed, *late, END_OF_FORMED]))
     assert one.history.rebalances[-1].culprit == "b"
     print_explanation(one, {}, False)
     text = " ".join(capsys.readouterr().out.split())
