@@ -136,7 +136,9 @@ class Settling:
         self._in_group[event.member_id] = self._name(event.member, event.member_id)
 
     def member_removed(self, _now_us: int, event: events.MemberRemoved) -> None:
-        self.rejoining.discard(self._in_group.pop(event.member_id, ""))
+        member = self._in_group.pop(event.member_id, "")
+        if self.view is not None:  # a member whose own rows say that it joins again does so under a new id
+            self.rejoining.discard(member)
         self._change()
 
     def joins_again(self, member: str, member_id: str) -> None:
