@@ -376,6 +376,8 @@ class Recorder:
         now = self._round
         if now is not None and (now.joined is None or not self._is_lost(now, change.row)):
             history.rebalances[-1].changes.append(change)
+            if not now.member and change.cause == now.cause == Cause.SESSION_EXPIRED:
+                now.member = change.member  # a live run names it when the round has its members
 
     def _changes_at(self, now_us: int, went: str = "") -> list[Change]:
         """The changes of this instant: they stand before the row with which the group leaves Stable. In a

@@ -41,11 +41,15 @@ _OF_MEMBERS: Final = (
 def reads_coordinator(event: object, member_rows: bool) -> bool:
     """Whether the rows of the coordinator say who owns what from this one on.
 
-    An import says it in its first row; in any other trace no row of a member came before its first member.
+    An import says it in its first row; in any other trace no row of a member came before its first member, or
+    before the coordinator loaded the group with the members that it had.
     """
     if isinstance(event, GroupImported):
         return event.cause != MEMBERS_VIEW
-    return isinstance(event, events.MemberAdded) and not member_rows
+    is_first = isinstance(event, events.MemberAdded) or (
+        isinstance(event, events.GroupCreated) and event.cause == "loaded"
+    )
+    return is_first and not member_rows
 
 
 class CoordinatorView:

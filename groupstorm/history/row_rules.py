@@ -27,7 +27,8 @@ class RowRules:
     ``before``: what a listener does with a row before them.
 
     ``member_rows``: whether the trace has had a row of a member. If it has none when the first member is
-    added, the coordinator's rows are read as ownership from then on (`CoordinatorView`).
+    added, or the group is loaded, the coordinator's rows are read as ownership from then on
+    (`CoordinatorView`).
     """
 
     def __init__(self, sums: GroupSums, before: Mapping[type, Handler]) -> None:
@@ -68,7 +69,7 @@ class RowRules:
     def _coordinator_handlers(self) -> Handlers:
         changed, origins, settling = self._sums.group_changed, self._origins, self._settling
         return {
-            events.GroupCreated: (self._existence.created,),
+            events.GroupCreated: (self._choose_view, self._existence.created),
             events.GroupDeleted: (self._existence.deleted,),
             events.GroupStateChanged: (self._rounds.state_changed, self._state_changed),
             events.MemberAdded: (
@@ -123,7 +124,9 @@ class RowRules:
             imported_events.MembersBack: (self._existence.members_back, sums.tasks.members_back),
         }
 
-    def _choose_view(self, _now_us: int, event: events.MemberAdded | imported_events.GroupImported) -> None:
+    def _choose_view(
+        self, _now_us: int, event: events.GroupCreated | events.MemberAdded | imported_events.GroupImported
+    ) -> None:
         if self._settling.view is None and reads_coordinator(event, self.member_rows):
             self.read_coordinator_rows_as_ownership()
         elif isinstance(event, imported_events.GroupImported):
@@ -153,7 +156,7 @@ class RowRules:
         self._ownership.end(name, ended, None, now_us, revoked=not is_gone)
         self._ownership.assign(name, added, None, 0, now_us)
         if ended and isinstance(event, events.SyncAnswered):
-            self._settling.revoked_ids.add(event.member_id)
+            self._settling.joins_again(name, event.member_id)
 
     def _member_started(self, now_us: int, _event: member_events.MemberStarted) -> None:
         if self._is_scenario:

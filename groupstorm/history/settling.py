@@ -136,8 +136,16 @@ class Settling:
         self._in_group[event.member_id] = self._name(event.member, event.member_id)
 
     def member_removed(self, _now_us: int, event: events.MemberRemoved) -> None:
-        self._in_group.pop(event.member_id, None)
+        member = self._in_group.pop(event.member_id, "")
+        if self.view is not None:  # a member whose own rows say that it joins again does so under a new id
+            self.rejoining.discard(member)
         self._change()
+
+    def joins_again(self, member: str, member_id: str) -> None:
+        """The coordinator has answered a cooperative member with less than it had: the member gives that up
+        and joins again at once, and the group has not settled until it has its next answer."""
+        self.rejoining.add(member)
+        self.revoked_ids.add(member_id)
 
     def _name(self, member: str, member_id: str) -> str:
         return member if self.view is None else self.view.name(member_id)

@@ -15,6 +15,7 @@ from typing import Final
 from groupstorm.garbage import few_collections
 from groupstorm.imports.clocks import Anchors, Offset, anchor_rank
 from groupstorm.imports.groups_command import DescribedGroups
+from groupstorm.imports.line_owners import UNNAMED_GROUP
 from groupstorm.imports.lines import HEAD_BYTES, SEGMENT_NAME, Log, open_files
 from groupstorm.imports.offsets_topic.segments import MAGIC, MAGIC_AT, OffsetsSegments
 from groupstorm.imports.offsets_topic.text import OffsetsDump
@@ -135,7 +136,8 @@ def import_sources(sources: Sequence[LogSource], out: Path, options: Options) ->
     _check(parsers)
     offsets = anchors.offsets(parsers)
     ungrouped = {member_id for one in read for member_id in one.ungrouped}
-    by_group = ObservationsByGroup(ungrouped, not any(one.leaves_out for one in read))
+    has_all = not any(one.leaves_out for one in read)
+    by_group = ObservationsByGroup(ungrouped, has_all, UNNAMED_GROUP if options.groups is None else "")
     instances = {name: group for one in read for name, group in one.instances.items()}
     streams = [one.observations(offsets[one.parser.number].us, instances) for one in read]
     names = {topic_id: name for one in parsers for topic_id, name in one.topic_names.items()}

@@ -122,6 +122,7 @@ _WORDS: Mapping[str, Callable[[Row], Any]] = {
     "assignor": lambda row: row.get("protocol", "its assignor"),
     "begun": _begun,
     "between_racks": lambda row: size(row["cross_rack_bytes"]),
+    "created": lambda row: "loaded by its coordinator" if row["cause"] == "loaded" else "created",
     "cost": lambda row: dollars(row["cross_rack_bytes"] * row["price"] / _BILLION / _MILLION),
     "follow_up": lambda row: _FOLLOW_UPS.get(row["cause"], row["cause"]),
     "lasted": _lasted,

@@ -325,11 +325,17 @@ class GroupUnderTest(ABC):
     ) -> Mapping[str, int] | int | None:
         """The committed offset of a partition, None if the group has not committed any; without arguments all
         that it has, by partition (orders-0). Of a share group the end of the log less the records that it is
-        not done with: it may be done with some and not with others before them."""
+        not done with: it may be done with some and not with others before them. Raises InputError if there is
+        no such partition."""
         if topic is None and partition is None:
             return self._progress(()).committed
         name = self._topic(text("topic", topic))
-        return self._progress(()).committed.get(f"{name}-{number('partition', partition)}")
+        asked = f"{name}-{number('partition', partition)}"
+        progress = self._progress((name,))
+        if asked not in progress.ends and asked not in progress.committed:
+            missing = progress.missing((name,))
+            raise InputError(f"{asked}: there is no such {'topic' if missing else 'partition'}")
+        return progress.committed.get(asked)
 
     def lag(self) -> Mapping[str, int | None]:
         """Records behind the committed offset, by partition (orders-0), for each that is assigned or has one;

@@ -180,14 +180,15 @@ def test_a_cooperative_member_that_gets_a_partition_back_gave_it_up_in_vain() ->
 
 
 def test_the_second_half_of_a_cooperative_rebalance_is_no_change_of_its_own() -> None:
-    """b's arrival takes one round. In it a gives t-1 up, for which it joins again (KIP-429): nobody syncs in
-    that round, and it takes another one."""
+    """b's arrival takes four rounds. In the first one a gives t-1 up, for which it joins again (KIP-429):
+    nobody syncs in the next two rounds, and it takes a fourth one."""
     trace = one_member("cooperative-sticky")
     trace.start(10, "b")
     for at_s, generation, cause, by, plan in (
         (10, 2, "new-member", "b-id", {"a": ("t-0",), "b": ()}),
         (12, 3, "member-updated", "a-id", {}),
-        (14, 4, "rebalance-timeout", "", {"a": ("t-0",), "b": ("t-1",)}),
+        (14, 4, "rebalance-timeout", "", {}),
+        (16, 5, "rebalance-timeout", "", {"a": ("t-0",), "b": ("t-1",)}),
     ):
         trace.state_to(at_s, "PreparingRebalance", generation - 1, cause, by, "cooperative-sticky")
         trace.state_to(at_s, "CompletingRebalance", generation, protocol="cooperative-sticky")
@@ -196,7 +197,48 @@ def test_the_second_half_of_a_cooperative_rebalance_is_no_change_of_its_own() ->
         trace.state_to(at_s, "Stable", generation)
         for member, partitions in plan.items():
             trace.sync(at_s, member, generation, *partitions)
-    assert trace.figures().rounds_per_change == 1
+    assert trace.figures().rounds_per_change == (1 + 4) / 2
+
+
+def test_what_a_cooperative_member_gives_up_between_two_rounds_has_moved() -> None:
+    """The group is Stable from 10 s on, but has not settled: t-1 has no owner, and a joins again at once."""
+    trace = one_member("cooperative-sticky")
+    trace.start(10, "b")
+    for at_s, generation, plan in (
+        (10, 2, {"a": ("t-0",), "b": ()}),
+        (12, 3, {"a": ("t-0",), "b": ("t-1",)}),
+    ):
+        trace.state_to(at_s, "PreparingRebalance", generation - 1, protocol="cooperative-sticky")
+        trace.state_to(at_s, "CompletingRebalance", generation, protocol="cooperative-sticky")
+        trace.state_to(at_s, "Stable", generation)
+        for member, partitions in plan.items():
+            trace.sync(at_s, member, generation, *partitions)
+    assert trace.figures().moves == 1
+
+
+def test_a_cooperative_group_settles_without_a_member_that_was_to_join_again() -> None:
+    trace = one_member("cooperative-sticky")
+    trace.start(10, "b")
+    trace.state_to(10, "Stable", 2)
+    trace.sync(10, "b", 2)
+    trace.sync(10, "a", 2, "t-0")
+    trace.remove(11, "a")
+    trace.state_to(11, "Stable", 3)
+    trace.sync(11, "b", 3, "t-0", "t-1")
+    assert trace.figures().moves == 2
+
+
+def test_owners_are_known_behind_a_broker_that_was_started_again_with_the_groups_members() -> None:
+    """`serve --data`: the group is loaded, its members go on, and nobody is added to it."""
+    trace = Trace(has_member_rows=False)
+    trace.create(0, "loaded")
+    trace.state_to(20, "Stable", 2)
+    trace.sync(20, "a", 2, "t-0", "t-1")
+    trace.remove(30, "a")
+    trace.sync(32, "b", 3, "t-0", "t-1")
+    figures = trace.figures()
+    assert (figures.unowned_partition_seconds, figures.moves) == (4, 2)
+    assert "never settled" not in figures.answer
 
 
 def test_a_member_of_a_consumer_group_owns_what_it_has_not_given_up_yet() -> None:

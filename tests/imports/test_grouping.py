@@ -82,3 +82,17 @@ def test_of_lines_that_no_records_were_taken_the_last_before_a_round_is_its_evid
     assert [row["detail"] for row in found] == ["in sync: Set(0), needed: 4"] * 2
     places = [[place.rpartition(":")[2] for place in row["evidence"]] for row in found]
     assert places == [["4", "3"], ["8", "7"]]
+
+
+def test_a_line_that_names_no_group_is_none_of_the_chosen_groups(tmp_path: Path) -> None:
+    """Kafka's broker fences a static member without a word about its group."""
+    fenced = (
+        f"Request memberId={OLD} for static member with groupInstanceId=pod-9 is fenced by current memberId="
+    )
+    text = broker_line("10:00:00,000", f"{fenced}{NEW} during operation heartbeat") + joins(
+        "10:00:09,000", "a", "m"
+    )
+    import_texts(tmp_path, {"all.log": text}, Options(groups=frozenset({"a"})))
+    assert {row["group"] for row in rows(tmp_path)} == {"a"}
+    import_texts(tmp_path, {"all.log": text})
+    assert {row["group"] for row in rows(tmp_path)} == {"(unnamed)", "a"}

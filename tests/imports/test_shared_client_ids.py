@@ -106,3 +106,19 @@ def test_processes_that_share_a_log_and_a_client_id(tmp_path: Path) -> None:
     assert {row["member"] for row in rows(tmp_path, "join_answered")} == {A, B}
     missing = [one for one in rows(tmp_path, "evidence_missing") if "two processes log as" in one["detail"]]
     assert {one["cause"] for one in missing} == {"ownership"}
+
+
+def test_a_description_that_lists_them_shows_them_too(tmp_path: Path) -> None:
+    """Two processes of one client id: the second one goes, and another one comes."""
+    head = "GROUP TOPIC PARTITION CURRENT-OFFSET LOG-END-OFFSET LAG CONSUMER-ID HOST CLIENT-ID"
+    series = "".join(
+        f"2026-11-30T10:00:{second}Z\n{head}\n"
+        + "".join(
+            f"g t {number} 1 1 0 {owner} /10.0.0.1 consumer-g-1\n" for number, owner in enumerate(owners)
+        )
+        for second, owners in (("00", (A, B)), ("10", (A, A)), ("20", (A, C)))
+    )
+    import_texts(tmp_path, {"series.txt": series})
+    assert [row["member"] for row in rows(tmp_path, "member_added")] == [A, B, C]
+    (missing,) = [row for row in rows(tmp_path, "evidence_missing") if row["cause"] == "names"]
+    assert "several members have the client id consumer-g-1 at once" in missing["detail"]

@@ -203,3 +203,10 @@ def test_a_static_member_is_not_called_another_name() -> None:
     """Spring counts the group.instance.ids of a process from 1 and its client ids from 0."""
     row = {"event": "member_replaced", "member": "pod-0-0", "instance": "pod-0-1"}
     assert sentence(row).endswith("is back under a new id (group.instance.id pod-0-1)")
+
+
+@pytest.mark.parametrize(
+    ("cause", "said"), [("join", "g is created"), ("loaded", "g is loaded by its coordinator")]
+)
+def test_a_group_that_its_coordinator_loads_was_there_before(cause: str, said: str) -> None:
+    assert sentence({"event": "group_created", "group": "g", "cause": cause}) == f"group      {said}"

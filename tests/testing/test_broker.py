@@ -97,6 +97,9 @@ def test_committed_offsets() -> None:
         group = broker.group(GROUP)
         assert (group.committed("orders", 1), group.committed("orders", 0)) == (7, None)
         assert group.committed("orders-1", 0) is None
+        for name, number, missing in (("order", 0, "topic"), ("orders", 2, "partition")):
+            with pytest.raises(InputError, match=f"^{name}-{number}: there is no such {missing}$"):
+                group.committed(name, number)
         assert (group.state, group.generation, group.members) == ("Empty", 0, ())
 
 

@@ -25,6 +25,7 @@ EXCESSIVE = "Excessively large number of partitions per request."
 #: The work of making a topic, and each of its partitions.
 COST_OF_TOPIC, COST_OF_PARTITION = 20, 3
 _FIRST_WITH_CONFIGS = 5
+_TWICE = "Duplicate topic name."
 
 
 def create_topics(state: BrokerState, call: Call) -> Turns[Done]:
@@ -43,11 +44,14 @@ def create_topics(state: BrokerState, call: Call) -> Turns[Done]:
     results = []
     for asked in call.message.topics:
         yield 10
+        times = times_asked.pop(asked.name, 0)
+        if not times:
+            continue  # a topic that is asked for twice is answered once
         try:
             if is_excessive:
                 raise Refused(Error.POLICY_VIOLATION, EXCESSIVE)
-            if times_asked[asked.name] > 1:
-                raise Refused(Error.INVALID_REQUEST, f"topic {asked.name} is there more than once")
+            if times > 1:
+                raise Refused(Error.INVALID_REQUEST, _TWICE)
             error = topic_error(state, call, asked.name)
             if error is not Error.NONE:
                 raise Refused(error, "Authorization failed.")
@@ -205,10 +209,9 @@ def delete_topics(state: BrokerState, call: Call) -> Turns[Done]:
     * The topics of the coordinators cannot be deleted (POLICY_VIOLATION). In Kafka they can, with all groups.
     * The broker deletes the records at once, and with them the offsets that groups have committed for them.
     """
-    asked = yield from in_turns(_asked(call))
-    times = Counter(asked)
+    times = Counter((yield from in_turns(_asked(call))))
     responses = []
-    for name, topic_id in asked:
+    for name, topic_id in times:
         topic, error = _find(state, call, name, topic_id)
         if times[name, topic_id] > 1:
             error = Error.INVALID_REQUEST
@@ -269,13 +272,16 @@ def create_partitions(state: BrokerState, call: Call) -> Turns[Done]:
     """CreatePartitions (key 37), versions 0-3: a topic grows (KIP-195); the checks are
     ReplicationControlManager's.
     """
-    times = Counter((yield from in_turns(asked.name for asked in call.message.topics)))
+    times_asked = Counter((yield from in_turns(asked.name for asked in call.message.topics)))
     results = []
     for asked in call.message.topics:
+        times = times_asked.pop(asked.name, 0)
+        if not times:
+            continue
         error, sentence = Error.NONE, None
         try:
-            if times[asked.name] > 1:
-                raise Refused(Error.INVALID_REQUEST, f"topic {asked.name} is there more than once")
+            if times > 1:
+                raise Refused(Error.INVALID_REQUEST, _TWICE)
             error = topic_error(state, call, asked.name)
             if error is Error.NONE:
                 _grow(state, call, asked)

@@ -53,8 +53,8 @@ def coordinator_moved(history: History) -> Match | None:
     """Another broker loaded the group (or the broker unloaded it), or members were answered
     NOT_COORDINATOR (in a client's log three times without a generation, or for 10 s). Meanwhile nobody can
     join, leave or commit. An unload after which the group does nothing more is the end of what the trace
-    has seen of it, and no failure; nor is a move of a group that has no members; nor is
-    COORDINATOR_NOT_AVAILABLE of a coordinator that could not write (append-failed). A rebalance is not
+    has seen of it, and no failure; nor is a move of a group that has no members, or its broker's start; nor
+    is COORDINATOR_NOT_AVAILABLE of a coordinator that could not write (append-failed). A rebalance is not
     its doing if members left in order, or died by their own logs."""
     unwritten = unwritten_spans(history, SECOND_US)
 
@@ -74,6 +74,7 @@ def coordinator_moved(history: History) -> Match | None:
         if not is_unwritten(one.row, one.row.get("error") or one.row.get("cause"))
         and (not history.is_after_end(one) or (refused and one.row["source"] == "member"))
         and not any(from_us <= one.time_us <= to_us for from_us, to_us in history.without_members)
+        and not (history.began_empty and one.time_us == history.first_us)
     ]
     if not moved and not refused:
         return None

@@ -334,9 +334,11 @@ def _last_alive(history: History, gone: Change) -> str:
             f"what it had waited for {waited} at least."
         )
     timeout_ms = _timeout_ms(history, gone)
+    heartbeat_us = None if timeout_ms is None else gone.time_us - timeout_ms * 1000
+    crashed = gone.alive if gone.alive is not None and gone.alive["event"] == "member_crashed" else None
     known = []
-    if timeout_ms is not None:
-        heartbeat_us = gone.time_us - timeout_ms * 1000
+    # a live run sees the removal later than the coordinator, and no heartbeat comes of a dead member
+    if heartbeat_us is not None and (crashed is None or heartbeat_us <= crashed["time_us"]):
         known.append(f"its last heartbeat came at {heartbeat_us / SECOND_US:,.3f} s")
     if gone.alive is not None:
         known.append(f"the last row of it is of {gone.alive['time_us'] / SECOND_US:,.3f} s")

@@ -42,11 +42,12 @@ class ObservationsByGroup:
 
     ``ungrouped``: the member ids of lines that name a member and no group. They belong to the group of which
     an earlier line names the member. ``has_all``: no group is left out, to which others may belong.
+    ``unnamed``: the group of lines that may be of any; "" leaves them out.
     """
 
-    def __init__(self, ungrouped: Iterable[str], has_all: bool) -> None:
+    def __init__(self, ungrouped: Iterable[str], has_all: bool, unnamed: str = UNNAMED_GROUP) -> None:
         self._sorter = SpillingSorter(key=itemgetter(0, -1))
-        self._has_all = has_all
+        self._has_all, self._unnamed = has_all, unnamed
         self._numbers: dict[str, int] = {}
         self._count = 0
         #: Lines of brokers about no group; by log the number of its last configuration, and by partition of
@@ -73,8 +74,9 @@ class ObservationsByGroup:
         self.began_us = one.time_us if order == 0 else self.began_us
         self.ended_us = one.time_us
         group = one.group or self._groups_of.get(one.fields.get("old_member_id", ""), "")
-        if not group and one.kind in _TELLING and self._has_all:
-            group = next(iter(self._numbers)) if len(self._numbers) == 1 else UNNAMED_GROUP
+        if not group and one.kind in _TELLING:
+            is_clear = self._has_all and len(self._numbers) == 1
+            group = next(iter(self._numbers)) if is_clear else self._unnamed
         if not group:
             return
         if self._groups_of:

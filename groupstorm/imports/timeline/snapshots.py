@@ -117,6 +117,8 @@ class DescribedGroup(GroupPart):
             came = came._replace(member=group.members.name(member_id))
             group.emit(line, came, between(self._listed, line, _CAME), step=-3)
         group.members.count, self._listed = len(now), line
+        if line.fields["state"] not in REBALANCING:  # a dead member may be in it beside its successor
+            group.see_shared({one: group.members.name(one, now[one]["instance"]) for one in now}, line)
 
     def _differs(self, line: Observation, members: Sequence[Mapping[str, Any]]) -> bool:
         """Whether members or what they have differ from the last description, and no other source says why.

@@ -107,6 +107,8 @@ class Judge:
             if allowed is Allowed.NO and beyond is not None:
                 shown.append(beyond)
             detail = f"by {_name(first.by)} and again by {_name(again.by)}: {allowed}"
+            if allowed is Allowed.NO and self._may_come_twice(first, again):
+                detail += " (but librdkafka may deliver the first record of an assignment twice)"
             found = self._finding(Kind.TWICE, record, detail, shown)
             yield found._replace(allowed=allowed)
 
@@ -122,6 +124,12 @@ class Judge:
         if all(beyond):
             return Allowed.NO
         return Allowed.UNKNOWN if any(beyond) else Allowed.YES
+
+    def _may_come_twice(self, first: Processing, again: Processing) -> bool:
+        """Whether an instance did the first record of an assignment, and the same one next: librdkafka may
+        still have it in its queue from a fetch of before the assignment."""
+        stint = self._stints.of(first)
+        return stint is not None and stint.processings[:2] == [first, again]
 
     # -- one partition ---------------------------------------------------------------------------
 

@@ -116,6 +116,18 @@ def test_a_double_of_the_same_stint_counts_from_its_own_beginning() -> None:
     assert kinds(judged(1, got, first, commit(3, 1), again)) == [(Kind.TWICE, 0, Allowed.NO)]
 
 
+def test_librdkafka_may_deliver_the_first_record_of_an_assignment_twice() -> None:
+    """A fetch of before the assignment may still be in its queue, on Apache Kafka too. It stays a fault."""
+    got = Assigned(exactly(0), TP, "a")
+    first, committed = work(1, 2, 0), commit(3, 1)
+    (at_once,) = judged(2, got, first, committed, work(5, 6, 0), work(7, 8, 1))[:1]
+    assert at_once.detail.endswith(
+        "not allow it (but librdkafka may deliver the first record of an assignment twice)"
+    )
+    (later,) = judged(2, got, first, committed, work(5, 6, 1), commit(7, 2), work(8, 9, 0))[:1]
+    assert later.detail.endswith("at-least-once does not allow it")
+
+
 def test_a_batch_in_hand_is_finished_before_the_owner_goes_back() -> None:
     """The partition goes and comes back while the instance works on 0 to 2: it commits them, and gets the
     records behind the offset again that was committed as it got the partition."""

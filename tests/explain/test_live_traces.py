@@ -1,0 +1,48 @@
+"""Traces of real time: of `serve --trace`, and of `run --on` a broker of which only responses are seen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from groupstorm.cli.explain import print_explanation
+from tests.explain.explaining import (
+    END_OF_FORMED,
+    FORMED,
+    explained,
+    names,
+    removed,
+    round_of,
+    state,
+    trace_of,
+)
+
+
+@pytest.mark.parametrize("before", ["Empty", "Stable"])
+def test_a_broker_that_starts_with_a_group_of_no_members_moves_no_coordinator(
+    tmp_path: Path, before: str
+) -> None:
+    """`serve --data`, begun again: the group's rows begin as the coordinator loads it from the disk."""
+    loaded = {"s": 0, "event": "group_created", "cause": "loaded"}
+    begun = state(0, before, "PreparingRebalance", 4, "new-member", member_id="a-1")
+    one = explained(trace_of(tmp_path, [loaded, begun, *FORMED[1:], END_OF_FORMED]))
+    assert ("coordinator-moved" in names(one)) == (before == "Stable")
+
+
+def test_no_heartbeat_comes_of_a_member_that_has_crashed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The broker says that b's session is over as the next round has its members, 3 s late."""
+    scenario = {"s": 0, "source": "world", "event": "scenario_started", "partitions": ["t-0"]}
+    scenario |= {"detail": '{"settings": {"session.timeout.ms": 10000}}', "record_rate": 0, "process_rate": 1}
+    crashed = {"s": 20, "source": "member", "event": "member_crashed", "member": "b"}
+    crashed |= {"member_id": "b-1", "generation": 1, "partitions": [], "positions": []}
+    begun, joined, ended = round_of(32, 2, "session-expired", "")
+    late = [begun, joined, removed(33, "b", "b-1", "session-expired"), ended]
+    one = explained(trace_of(tmp_path, [scenario, *FORMED, crashed, *late, END_OF_FORMED]))
+    assert one.history.rebalances[-1].culprit == "b"
+    print_explanation(one, {}, False)
+    text = " ".join(capsys.readouterr().out.split())
+    assert "b: expired at 33.000 s; the last row of it is of 20.000 s." in text
+    assert "its last heartbeat" not in text
