@@ -108,6 +108,11 @@ def _lasted(row: Row) -> str:
 
 
 #: Words of sentences that are no columns. "and_": nothing if the row lacks the columns.
+def _created(row: Row) -> str:
+    """Return how a group came that was there before: logs may not say that a coordinator loaded it."""
+    return "there already" if "provenance" in row else "loaded by its coordinator"
+
+
 _WORDS: Mapping[str, Callable[[Row], Any]] = {
     "a_generation": _generation,
     "and_error": lambda row: f", {row['error']}" if "error" in row else "",
@@ -122,7 +127,7 @@ _WORDS: Mapping[str, Callable[[Row], Any]] = {
     "assignor": lambda row: row.get("protocol", "its assignor"),
     "begun": _begun,
     "between_racks": lambda row: size(row["cross_rack_bytes"]),
-    "created": lambda row: "loaded by its coordinator" if row["cause"] == "loaded" else "created",
+    "created": lambda row: _created(row) if row["cause"] == "loaded" else "created",
     "cost": lambda row: dollars(row["cross_rack_bytes"] * row["price"] / _BILLION / _MILLION),
     "follow_up": lambda row: _FOLLOW_UPS.get(row["cause"], row["cause"]),
     "lasted": _lasted,
