@@ -343,7 +343,7 @@ def _culprits_grid(history: History, found: Sequence[Culprit]) -> Grid:
 
 
 def _no_owner_for(one: Culprit | Rebalance, history: History) -> str:
-    """How long partitions had no owner for that; a partition of a share group has none at any time."""
+    """Return how long partitions had no owner for that; those of a share group have none at any time."""
     if history.unowned_us is not None:
         return seconds(one.unowned_us / _SECOND_US)
     return "-" if history.is_shared else "unknown"

@@ -89,7 +89,7 @@ def test_a_leave_without_a_reason(tmp_path: Path, message: str) -> None:
 def test_a_member_that_leaves_under_an_id_that_nobody_saw_coming_was_back(
     tmp_path: Path, again: str, found: list[str]
 ) -> None:
-    """Where lines are missing it came, and its former id is no member any more."""
+    """It came where lines are missing, and its former id is no member any more."""
     left = f"Removing member {C_3.replace('c-3', again).replace('-3333', '-1111', 1)} on LeaveGroup"
     log = preparing("10:00:00,000", 0, f"Adding new member {C_3} with group instance id None")
     log += stabilized("10:00:03,000", 1, 1) + received("10:00:03,010", 1, 1)

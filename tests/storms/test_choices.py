@@ -122,7 +122,7 @@ def test_the_defaults_are_those_of_the_client() -> None:
 
 
 def test_changes_to_a_run_are_held_against_the_settings_that_it_had() -> None:
-    """Of a scenario that repeats a run, which nobody asked about Kafka's defaults."""
+    """The scenario repeats a run: nobody asked about the defaults of Kafka."""
     short, default = resolved(**{"session.timeout.ms": 30_000}), resolved(**{"session.timeout.ms": 45_000})
     found = choices({"as-it-was": short, "longer": default})
     assert (found.has_them, found.called) == ("as-it-was", "the settings in use")
