@@ -79,6 +79,9 @@ def _print(analysis: Analysis, out: Path | None, everything: bool, chosen_shape:
         print_grid(_rounds_grid(analysis.rounds), chosen_shape)
     for run, figures in analysis.figures.items():
         print_paragraph(f"{run}: {figures.answer}")
+    if analysis.uncounted:
+        why = "each ends before --from or figures_from, or begins after --to"
+        print_paragraph(f"Not counted: {', '.join(analysis.uncounted)}: {why}")
     if analysis.confirmed:
         print_paragraph(f"figures.json says the same: {', '.join(analysis.confirmed)}")
     if out is not None:

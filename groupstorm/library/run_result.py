@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 from groupstorm.figures import Figures
 from groupstorm.library.result import Result, Settings, as_pandas, check_seed, read_storm
 from groupstorm.pipeline.results import arrow_figures, arrow_table
-from groupstorm.pipeline.trace_fold import TraceContent, read_groups
+from groupstorm.pipeline.trace_fold import NOTHING_COUNTED, TraceContent, read_groups
 from groupstorm.problems import InputError, writing
 from groupstorm.report.grid import Grid
 from groupstorm.report.progress import run_progress
@@ -312,6 +312,8 @@ class RunResult(Result):
         content = read_groups(self._origin.entries(), self._wanted)
         if not content.groups:
             raise InputError(f"{self.name}: the trace has no rows")
+        if not content.figures:
+            raise InputError(f"{self.name}: {NOTHING_COUNTED}")
         return content
 
 

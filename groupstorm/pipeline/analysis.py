@@ -24,7 +24,7 @@ from groupstorm.pipeline.results import (
     SlowHandover,
 )
 from groupstorm.pipeline.table_files import COMPLETE_MARK, complete_tables
-from groupstorm.pipeline.trace_fold import Part, analyze_traces
+from groupstorm.pipeline.trace_fold import NOTHING_COUNTED, Part, analyze_traces
 from groupstorm.problems import InputError, writing
 from groupstorm.trace.reader import trace_files
 
@@ -90,9 +90,15 @@ def _named_figures(request: Request, result: EngineResult) -> dict[str, Figures]
     for group in request.groups:
         if group not in there:
             raise InputError(f"--group {group}: not in the traces; there are: {', '.join(there)}")
+    if not result.figures:
+        raise InputError(NOTHING_COUNTED)
     names = _names(result)
     runs = [*request.traces]
     return {names[key]: result.figures[key] for key in sorted(result.figures, key=lambda k: runs.index(k[0]))}
+
+
+def _is_asked(request: Request, key: Key) -> bool:
+    return not request.groups or key[1] in request.groups
 
 
 def _names(result: EngineResult) -> dict[Key, str]:
@@ -113,6 +119,7 @@ def _analysis(
         figures,
         [SlowHandover(names[run, group], *row) for run, group, *row in result.handovers],
         [RoundsByCause(names[run, group], *row) for run, group, *row in result.rounds],
+        [names[key] for key in result.groups if key not in result.figures and _is_asked(request, key)],
         confirmed,
         disagreements,
     )

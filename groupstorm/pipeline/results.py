@@ -85,14 +85,16 @@ class EngineResult:
 class Analysis:
     """The findings of a set of traces: figures by run, the slowest handovers first, rounds by cause.
 
-    A run with several groups stands under run:group. ``confirmed`` names the runs whose `figures.json`
-    says the same, ``disagreements`` says where another one does not. ``engine`` computed it.
+    A run with several groups stands under run:group. ``uncounted``: those that end before their figures
+    count, or begin after the window. ``confirmed`` names the runs whose `figures.json` says the same,
+    ``disagreements`` says where another one does not. ``engine`` computed it.
     """
 
     engine: str
     figures: Mapping[str, Figures]
     handovers: Sequence[SlowHandover]
     rounds: Sequence[RoundsByCause]
+    uncounted: Sequence[str]
     confirmed: Sequence[str]
     disagreements: Sequence[str]
 

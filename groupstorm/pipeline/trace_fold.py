@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import groupby, islice, starmap
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 from zlib import crc32
 
 from groupstorm.figures import Figures
@@ -103,6 +103,10 @@ class Summary:
             one.latency_max_us = max(latency_us, one.latency_max_us or 0)
 
 
+NOTHING_COUNTED: Final = (
+    "nothing is counted: it ends before --from, or else before figures_from of its scenario (--from chooses "
+    "another time), or begins after --to"
+)
 #: Rows of the trace after which the rows of tables that are complete go on.
 _ROWS_PER_BATCH = 4096
 _GROUP = itemgetter(1)
@@ -154,7 +158,7 @@ def _analyze(request: Request, part: Part, files: TableFiles) -> EngineResult:
             hand_on()
     if not fold.groups:
         raise InputError(f"{part.trace}: the trace has no rows")
-    figures = fold.finish(part.trace)
+    figures = fold.finish()
     hand_on()
     handovers: list[Sequence[Any]] = []
     rounds: list[Sequence[Any]] = []
@@ -228,14 +232,10 @@ class TraceFold:
             for table, rows in fold.tables.take():
                 yield group, table, rows
 
-    def finish(self, trace: object = "the trace") -> dict[str, Figures]:
-        """The trace ends: complete the tables, and return the figures of each group.
-
-        Raises InputError if it ends before they begin to count.
-        """
+    def finish(self) -> dict[str, Figures]:
+        """The trace ends: complete the tables, and return the figures of each group that it counts."""
         end_us = self._window.end(self._now_us)
-        for group, _ in self._chosen():
-            self._window.check(trace, self._from_us[group], end_us)
+        self._in_window = {group for group in self._in_window if self._from_us[group] <= end_us}
         return {group: fold.finish(end_us) for group, fold in self._chosen()}
 
     def tables(self) -> dict[str, GroupTables]:
