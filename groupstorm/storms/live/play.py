@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from functools import partial
@@ -49,6 +50,7 @@ from groupstorm.storms.world.broker import BROKER_SETTINGS, GROUP, broker_option
 from groupstorm.trace.events.coordinator import Event
 from groupstorm.trace.rows import TraceSink
 from groupstorm.trace.writer import Tee
+from groupstorm.wording import listed
 
 #: The interval at which a run checks whether it is over.
 CHECK_INTERVAL_S = 0.2
@@ -64,6 +66,9 @@ _OF_VIRTUAL_GROUPS: Final = ("group.share.", "group.streams.")
 
 _ADMIN = "groupstorm-admin"
 _REQUEST_TIMEOUT_MS = 30_000
+#: A run asks the cluster so often whether it is there, and ends when it has not answered for so long.
+ASKED_EVERY_S: Final = 5
+SILENT_MAX_S: Final = 30
 
 
 #: Opens a broker with Kafka's options; a broker that can emits the events of its coordinator.
@@ -161,6 +166,7 @@ async def _play(
         await _check_options(broker, cluster, options)
         topics = {broker.prefix + name: count for name, count in topic_partitions(scenario.settings).items()}
         async with _topics(broker, topics, cluster), tasks() as spawn:
+            spawn(_answers(broker, cluster))
             if clients is None:
                 world = RealWorld(scenario, broker, cluster, topics, sink, spawn)
                 worlds.append(world)
@@ -204,6 +210,19 @@ async def _storm(world: RealWorld, progress: Progress | None) -> None:
     world.end()
 
 
+async def _answers(broker: RunningBroker, cluster: ClusterClient) -> None:
+    """Watch the cluster. Raises ConnectionLost, which ends the run, if it is silent for too long."""
+    answered_s = time.monotonic()
+    while True:
+        await asyncio.sleep(ASKED_EVERY_S)
+        try:
+            await cluster.find_coordinator(broker.prefix + GROUP)
+            answered_s = time.monotonic()
+        except ConnectionLost as lost:
+            if (silent_s := time.monotonic() - answered_s) >= SILENT_MAX_S:
+                raise ConnectionLost(f"no answer for {silent_s:.0f} s during the run: {lost}") from lost
+
+
 @asynccontextmanager
 async def _cluster(broker: RunningBroker) -> AsyncIterator[ClusterClient]:
     cluster = ClusterClient(broker.bootstrap, _ADMIN, _REQUEST_TIMEOUT_MS, broker.security)
@@ -224,5 +243,9 @@ async def _topics(
         yield
     finally:
         if broker.prefix:
-            await delete_topics(cluster, tuple(topics))
-            await delete_group(cluster, broker.prefix + GROUP)
+            try:
+                await delete_topics(cluster, tuple(topics))
+                await delete_group(cluster, broker.prefix + GROUP)
+            except ConnectionLost as lost:
+                left = f"{listed(sorted(topics))} and the group {broker.prefix + GROUP} are left there"
+                raise ConnectionLost(f"{lost}; the topics {left}") from lost

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, TypeVar
 
 import pytest
@@ -12,8 +13,10 @@ from groupstorm.clients.brokers import emulated
 from groupstorm.clients.brokers.contract import OnCoordinatorEvents, RunningBroker
 from groupstorm.clients.brokers.jars import kafka_jars
 from groupstorm.clients.brokers.jvm import jvm
+from groupstorm.clients.wire.connection import ConnectionLost
 from groupstorm.figures import Figures
 from groupstorm.problems import InputError
+from groupstorm.storms.live import play as live_play
 from groupstorm.storms.live.play import OpenBroker, play
 from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.scenario.files import ResolvedScenario, parse
@@ -148,6 +151,28 @@ def test_a_run_ends_although_processes_that_fail_are_started_again() -> None:
     start = parse(began + "steps: [{at_ms: 0, do: start}]\n", "yaml", "test")
     _, figures = played(start.resolve("cooperative", 0, {"restart_failed": True}), emulated)
     assert figures.generations == 1
+
+
+def test_a_run_whose_broker_is_gone_ends_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(live_play, "ASKED_EVERY_S", 0.1)
+    monkeypatch.setattr(live_play, "SILENT_MAX_S", 0.5)
+
+    @asynccontextmanager
+    async def gone_at_the_first_event(
+        options: Mapping[str, str], on_events: OnCoordinatorEvents
+    ) -> AsyncIterator[RunningBroker]:
+        closing: list[asyncio.Task[None]] = []
+
+        def seen(found: Sequence[events.Event]) -> None:
+            on_events(found)
+            if not closing:
+                closing.append(asyncio.get_running_loop().create_task(stack.aclose()))
+
+        async with AsyncExitStack() as stack:
+            yield await stack.enter_async_context(emulated(options, seen))
+
+    with pytest.raises(ConnectionLost, match=r"no answer for \d s during the run: .*connection refused"):
+        played(scenario(), gone_at_the_first_event)
 
 
 @pytest.mark.slow
