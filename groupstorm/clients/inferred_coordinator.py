@@ -2,11 +2,12 @@
 
 A real broker does not report what its coordinator does. If all members of a group are ours, the responses
 that they receive say nearly everything: when a generation begins, who leads it, who is in it. The events are
-those of the emulated coordinator, with three differences:
+those of the emulated coordinator, with four differences:
 
 * an event comes when a member receives the response, so one network delay later;
 * a member whose session has expired is removed when the next generation begins;
-* the cause of a round is known only if a member's request explains it.
+* the cause of a round is known only if a member's request explains it;
+* the join phase of an empty group counts as its initial delay, also if that is 0.
 """
 
 from __future__ import annotations
@@ -78,6 +79,7 @@ class InferredCoordinator(ClassicResponses):
         self.state = EMPTY
         self.generation = 0
         self._leader: str | None = None
+        self._from_empty = False
         #: The members of the group: member id -> client id, and group.instance.id -> member id.
         self.members: dict[str, str] = {}
         self._static: dict[str, str] = {}
@@ -139,6 +141,8 @@ class InferredCoordinator(ClassicResponses):
         self, state: GroupState, cause: Cause, member_id: str | None, protocol: str | None = None
     ) -> None:
         before, self.state = self.state, state
+        if state is PREPARING:
+            self._from_empty = before is EMPTY
         leader = self._leader if state is COMPLETING else None
         change = (self._group, before.value, state.value, self.generation, cause.value)
         self._emit(events.GroupStateChanged(*change, member_id, protocol, leader, len(self.members)))
@@ -173,7 +177,8 @@ class InferredCoordinator(ClassicResponses):
             self._change_state(PREPARING, Cause.MEMBER_UPDATED, None)
         self.generation = response.generation
         self._leader = response.leader
-        self._change_state(COMPLETING, Cause.ALL_JOINED, None, response.protocol)
+        cause = Cause.INITIAL_DELAY if self._from_empty else Cause.ALL_JOINED
+        self._change_state(COMPLETING, cause, None, response.protocol)
 
     def _remove_absent(self, present: Collection[str]) -> None:
         """The leader's response lists the members: any other member has been removed, its session expired."""

@@ -25,7 +25,7 @@ def of_two() -> Group:
 
 STABLE_1 = [
     ("PreparingRebalance", 0, "pending-member"),
-    ("CompletingRebalance", 1, "all-joined"),
+    ("CompletingRebalance", 1, "initial-delay"),
     ("Stable", 1, "assigned"),
 ]
 
