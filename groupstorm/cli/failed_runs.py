@@ -313,7 +313,7 @@ def _lines(run: Run, options: Sequence[str]) -> Iterable[str]:
     yield from _how_to_see_it_again(run, options)
     own = _own_assignors(scenario.settings)
     if Reason.LEFT_OUT in run.reasons.us and {*run.violations} == {OWNED_AT_END}:
-        yield "  an assignor gave them to nobody: see `groupstorm check-assignor`"
+        yield "  no member subscribes to them, or an assignor left them out: see `groupstorm check-assignor`"
     elif set(run.violations) <= CONSEQUENCES:
         yield "  nothing went on in the group: if members wait so long on purpose, raise settle_timeout_ms"
     elif not own and not options:

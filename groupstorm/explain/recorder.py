@@ -304,7 +304,13 @@ class Recorder:
         )
         if waits or self.figures.has_revoked(row.get("member_id", "")):
             return True
-        if not self._history.is_imported and self._says_owners:
+        history = self._history  # until a loaded group's first round no row says what its members own
+        was_loaded = any(one.time_us == history.first_us for one in history.of_kind("loaded"))
+        if (
+            not history.is_imported
+            and self._says_owners
+            and not (was_loaded and len(history.rebalances) == 1)
+        ):
             return False
         return bool(row["time_us"] - before.ended_us <= SECOND_ROUND_US)
 

@@ -17,7 +17,8 @@ WORDS: Mapping[Reason, str] = {
     Reason.RESTART: "processes on their way back",
     Reason.EMPTY: "a group without members",
     Reason.METADATA: "members that have not refreshed their metadata yet (metadata.max.age.ms)",
-    Reason.LEFT_OUT: "an assignor that gave partitions to nobody, although its leader had seen them",
+    Reason.LEFT_OUT: "rounds that gave partitions to nobody (no member subscribes to their topic, or an "
+    "assignor left them out)",
     Reason.STATIC_LEADER: "a static leader that is back and does not assign until the next round (KIP-814)",
     Reason.SLOW: "join phases that wait for a slow member",
     Reason.INITIAL_DELAY: "group.initial.rebalance.delay.ms",

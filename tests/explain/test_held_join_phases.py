@@ -45,6 +45,14 @@ def test_a_member_holds_up_a_join_phase_if_it_joins_three_seconds_after_the_othe
     )
 
 
+def test_several_members_hold_up_a_join_phase_of_a_minute(tmp_path: Path) -> None:
+    """Both had partitions of a deleted topic, and tried to commit them for equally long."""
+    (finding,) = found_with_joins(tmp_path, {"a": 60, "b": 61}, 61)
+    assert finding.pattern.name == "held-join-phase"
+    assert finding.match.sentence.endswith("took 61.0 s: several members joined at its end, b-1 last.")
+    assert found_with_joins(tmp_path, {"a": 58, "b": 59}, 59) == []
+
+
 @pytest.mark.parametrize(("ends_s", "members"), [(18.9, ("b-1",)), (19.0, ())])
 def test_a_join_phase_that_goes_on_after_the_last_join_waits_for_somebody_else(
     tmp_path: Path, ends_s: float, members: tuple[str, ...]

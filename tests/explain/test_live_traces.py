@@ -30,6 +30,20 @@ def test_a_broker_that_starts_with_a_group_of_no_members_moves_no_coordinator(
     assert ("coordinator-moved" in names(one)) == (before == "Stable")
 
 
+@pytest.mark.parametrize("is_loaded", [True, False])
+def test_the_second_round_of_a_loaded_group_is_no_leader_that_joins_again(
+    tmp_path: Path, is_loaded: bool
+) -> None:
+    """No row says what a cooperative member had as the coordinator loaded its group, nor that it revokes."""
+    begun = [{"s": 0, "event": "group_created", "cause": "loaded"}] if is_loaded else FORMED
+    synced = {"s": 101.5, "event": "sync_answered", "member": "a", "member_id": "a-1", "generation": 2}
+    first = [*round_of(100, 2, "new-member", "c-1"), synced | {"partitions": ["t-0"]}]
+    again = [*round_of(102, 3, "leader-rejoined", "a-1"), *round_of(900, 4, "leader-rejoined", "a-1")]
+    one = explained(trace_of(tmp_path, [*begun, *first, *again, END_OF_FORMED]))
+    [found] = [each for each in one.findings if each.pattern.name == "leader-rejoined"]
+    assert len(found.rebalances) == (1 if is_loaded else 2)
+
+
 def test_no_heartbeat_comes_of_a_member_that_has_crashed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

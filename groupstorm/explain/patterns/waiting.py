@@ -31,6 +31,8 @@ from groupstorm.wording import counted, lasting, listed, seconds
 SLOW_PLAN_US: Final = 5 * SECOND_US
 #: Later after all others than their heartbeats are apart (heartbeat.interval.ms).
 LATE_US: Final = 3 * SECOND_US
+#: A join phase of so long waits for more than heartbeats, also if several members come last together.
+_NO_HEARTBEATS_US: Final = 60 * SECOND_US
 #: The longest wait is named, and so many members.
 _NAMED_MAX: Final = 4
 
@@ -39,7 +41,7 @@ def held_join_phase(history: History) -> Match | None:
     """A join phase took 10 s or more, or did so at least until the last line that shows it open, and not
     because of group.initial.rebalance.delay.ms: the round waited for the last member to join, or to be
     removed. Heartbeats bring all members within 3 s: if the last one came no later after the others, it did
-    not hold them up.
+    not hold them up; in a minute several did.
     (For a session that had to expire see session-expired.)"""
     held = [
         (rebalance, one)
@@ -83,7 +85,8 @@ def _is_held(one: Round) -> bool:
         return False
     if one.removed_at_end is not None:
         return one.removed_at_end.get("cause") != Cause.SESSION_EXPIRED
-    return one.joined is None or not _last(one) or _late_us(one) >= LATE_US
+    is_long = _joining_us(one) >= _NO_HEARTBEATS_US
+    return one.joined is None or not _last(one) or _late_us(one) >= LATE_US or is_long
 
 
 def _begins_empty(history: History, rebalance: Rebalance) -> bool:
@@ -126,6 +129,8 @@ def _waited(one: Round) -> str:
         return f"The longest took {took}: it waited for {_last(one)}, which was removed ({cause})."
     if not _last(one):
         return f"The longest took {took}."
+    if _late_us(one) < LATE_US:
+        return f"The longest took {took}: several members joined at its end, {_last(one)} last."
     after = lasting(_late_us(one))
     return f"The longest took {took}: {_last(one)} joined last, {after} after all others."
 
