@@ -129,6 +129,8 @@ def _problems(reading: Reading, settings: Mapping[str, Known]) -> Iterator[str]:
     for name, what in _NOT_REPEATED.items():
         if (value := reading.scenario.get(name)) and value != 1:
             yield what
+    if reading.ended_us < reading.figures_from_us:
+        yield "it ends before its figures count (figures_from)"
     if "members" in reading.missing:
         yield f"the logs do not name all members: {reading.missing['members']}"
     if len(set(reading.subscriptions.values())) > 1:
