@@ -238,6 +238,15 @@ def test_the_gain_of_a_scale_up_counts_against_the_rate_before_it() -> None:
     assert gains.read(150_000_000, 25_000) is None
 
 
+def test_the_rate_before_a_scale_up_is_that_of_a_minute_as_commits_come_in_steps() -> None:
+    gains = ScalingGains()
+    for second in (0, 15, 30, 45, 60):
+        gains.read(second * 1_000_000, second * 100)
+    gains.read(64_000_000, 6_000)  # nobody has committed since
+    gains.scaled(4, 8)
+    assert gains.read(184_000_000, 18_000) == "from 4 to 8 processes: +840 records in 120 s"
+
+
 def test_scale_ups_in_succession_count_as_one_and_a_scale_down_ends_them() -> None:
     gains = ScalingGains()
     gains.read(0, 0)
