@@ -175,7 +175,7 @@ class ScalingGains:
     """Follows the records that the group has committed, and says the gain of each scale-up.
 
     A gain are the records beyond those of the old rate, which is that of the last minute before the scale-up.
-    Scale-ups in close succession count as one.
+    Of less than half a minute no rate is known, and no gain. Scale-ups in close succession count as one.
     """
 
     def __init__(self) -> None:
@@ -196,13 +196,12 @@ class ScalingGains:
         """The number of processes changes right after a reading; the gain that this ends, if any."""
         if after < before:
             return self._close()
-        now_us, committed = self._readings[-1]
-        if self._open is None:
-            then_us, then = self._readings[0]
-            rate = (committed - then) * 1_000_000 // (now_us - then_us) if now_us > then_us else 0
-            self._open = (before, after, now_us, committed, rate)
-        else:
+        (then_us, then), (now_us, committed) = self._readings[0], self._readings[-1]
+        if self._open is not None:
             self._open = (self._open[0], after, *self._open[2:])
+        elif now_us - then_us >= RATE_US // 2:
+            rate = (committed - then) * 1_000_000 // (now_us - then_us)
+            self._open = (before, after, now_us, committed, rate)
         self._until_us = now_us + PAYBACK_US
         return None
 
