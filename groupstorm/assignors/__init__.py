@@ -12,18 +12,19 @@ from typing import Final
 
 _PACKAGE: Final = "org.apache.kafka.clients.consumer."
 _CLASSES: Final = {
-    "RangeAssignor": "range",
-    "RoundRobinAssignor": "roundrobin",
-    "StickyAssignor": "sticky",
-    "CooperativeStickyAssignor": "cooperative-sticky",
+    "Range": "range",
+    "RoundRobin": "roundrobin",
+    "Sticky": "sticky",
+    "CooperativeSticky": "cooperative-sticky",
 }
 #: The names of Kafka's assignors in the group's protocol.
 KAFKAS: Final = frozenset(_CLASSES.values())
 
 
 def protocol_name(name: str) -> str:
-    """The name of the assignor in the group's protocol, by its class with or without the package.
+    """The name of the assignor in the group's protocol, by its class with or without the package, or as .NET
+    spells it (CooperativeSticky).
 
     Any other name is returned as it is.
     """
-    return _CLASSES.get(name.removeprefix(_PACKAGE), name)
+    return _CLASSES.get(name.removeprefix(_PACKAGE).removesuffix("Assignor"), name)

@@ -218,6 +218,7 @@ class Asked(NamedTuple):
     step: str | None
     findings: Sequence[str]
     changed: Mapping[str, Any]
+    alarms: int = 0
 
 
 def _compare_versions(
@@ -259,7 +260,8 @@ def _compare_versions(
             takes_s = [] if rollouts is None else [one.seconds for one in rollouts.outcomes]
             settings = dict(runs[0].scenario.settings.written())
             figures = [run.figures for run in runs]
-            versions.append(Version(text.source, settings, figures, takes_s, stuck, asked.findings))
+            told = asked.findings, (), asked.alarms
+            versions.append(Version(text.source, settings, figures, takes_s, stuck, *told))
     before, after = versions
     by_seed = {f"seed {seed}": figures for seed, figures in zip(seeds, after.figures, strict=True)}
     after = after._replace(unmet=[sentence for one in required for sentence in one.unmet_by(by_seed)])
@@ -302,8 +304,9 @@ def _asked(text: Text, plan: Callable[[Text], Plan], changed: Mapping[str, Any])
     if len(documents) == 1 and isinstance(documents[0], Mapping) and "steps" in documents[0]:
         return Asked(text.text, None, (), changed)
     planned = plan(text)
-    findings = [*planned.warnings, *planned.alarms, *planned.findings]
-    return Asked(_as_yaml(planned.scenario()), planned.step, findings, _code_of(changed))
+    alarms = [*planned.warnings, *planned.alarms]
+    findings = [*alarms, *planned.findings]
+    return Asked(_as_yaml(planned.scenario()), planned.step, findings, _code_of(changed), len(alarms))
 
 
 def _content(before: Version, after: Version) -> dict[str, Any]:

@@ -133,6 +133,8 @@ class GapReasons:
         self._removed_us: int | None = None
         #: Its member id; empty once its session has ended.
         self._leader: str | None = None
+        #: The member ids of processes that have died, as long as they are in the group.
+        self._dead: set[str] = set()
         #: Whether the leader of the present generation has restarted under its group.instance.id.
         self._leader_is_back = False
         #: Whether the leader has seen other partitions since the last round.
@@ -209,7 +211,8 @@ class GapReasons:
         if self._state == GroupState.PREPARING_REBALANCE:
             reason, who = self._join_phase_over(now_us, event.cause)
         elif self._state == GroupState.COMPLETING_REBALANCE:
-            reason = Reason.SESSION if self._leader == "" else Reason.ASSIGN
+            is_dead = self._leader == "" or self._leader in self._dead
+            reason = Reason.SESSION if is_dead else Reason.ASSIGN
         elif event.cause == Cause.SESSION_EXPIRED:
             reason = Reason.SESSION
         self._phase_over(now_us, reason, who)
@@ -268,6 +271,7 @@ class GapReasons:
     def _member_removed(self, now_us: int, event: events.MemberRemoved) -> None:
         self._removed, self._removed_us = event.member, now_us
         self._handovers.removed(now_us, event)
+        self._dead.discard(event.member_id)
         if event.cause == Cause.SESSION_EXPIRED:
             self._expired_us = now_us
             if event.member_id == self._leader:
@@ -291,8 +295,9 @@ class GapReasons:
         if event.cause == "close":  # while a round was under way
             self._ending = _ENDINGS["close"]
 
-    def _crashed(self, _now_us: int, _event: member_events.MemberCrashed) -> None:
+    def _crashed(self, _now_us: int, event: member_events.MemberCrashed) -> None:
         self._ending = "crashed"
+        self._dead.add(event.member_id)
 
     # -- gaps (`OwnershipListener`) -----------------------------------------------------------------
 

@@ -147,7 +147,8 @@ class Version(NamedTuple):
     """One of the two versions: its runs over the seeds, and what to say of it beside its figures.
 
     ``takes_s``: seconds until its rollout is complete, with each seed. ``stuck``: why it never completes.
-    ``findings``: faults that are told before any run. ``unmet``: limits that it does not meet.
+    ``findings``: faults that are told before any run, the first ``alarms`` of them before all others.
+    ``unmet``: limits that it does not meet.
     """
 
     name: str
@@ -157,6 +158,7 @@ class Version(NamedTuple):
     stuck: str | None = None
     findings: Sequence[str] = ()
     unmet: Sequence[str] = ()
+    alarms: int = 0
 
 
 def change_answer(before: Version, after: Version) -> str:
@@ -174,7 +176,11 @@ def change_answer(before: Version, after: Version) -> str:
 
 def change_comment(title: str, before: Version, after: Version, commands: Sequence[str]) -> str:
     """Return Markdown: the answer, changed settings, the figures of both, new faults, how to run it again."""
-    lines = [f"### {visible_markdown(title)}", "", f"**{visible_markdown(change_answer(before, after))}**"]
+    new = [one for one in after.findings if one not in before.findings]
+    alarms = [one for one in after.findings[: after.alarms] if one in new]
+    lines = [f"### {visible_markdown(title)}", ""]
+    lines += [*(f"* {visible_markdown(one)}" for one in alarms), ""] if alarms else []
+    lines += [f"**{visible_markdown(change_answer(before, after))}**"]
     settings = changed(before.settings, after.settings)
     if settings:
         lines += ["", "| setting | before | after |", "|---|---|---|"]
@@ -191,7 +197,7 @@ def change_comment(title: str, before: Version, after: Version, commands: Sequen
         seeds = len(after.figures)
         basis = f"medians of {seeds} seeds" if seeds > 1 else "one seed"
         lines += ["", f"| {basis} | before | after | |", "|---|---|---|---|", *table]
-    new = [one for one in after.findings if one not in before.findings]
+    new = [one for one in new if one not in alarms]
     lines += ["", *(f"* {visible_markdown(one)}" for one in new)] if new else []
     lines += ["", "<details><summary>Run it again</summary>", "", "```sh", *commands, "```", "</details>"]
     return "\n".join(lines) + "\n"

@@ -243,7 +243,7 @@ def scaling_note(runs: Sequence[Run]) -> str | None:
         f"{with_range([one.rebalances_an_hour for one in found], _WHOLE)} rebalances an hour"
     )
     if idle := max(one.idle_members for one in found):
-        text += f", up to {idle:,} processes without a partition"
+        text += f", up to {idle:,} process{'es' if idle > 1 else ''} without a partition"
     gains = [gain for one in found for gain in one.gains]
     lost = [gain for gain in gains if gain[0] < 0]
     if not gains:

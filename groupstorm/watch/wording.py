@@ -62,9 +62,10 @@ def _unowned(one: GroupPicture) -> str:
     figures, at_least = one.figures, "at least " if one.at_least else ""
     total, longest = figures.unowned_partition_seconds, figures.unowned_max_seconds
     if total is None or longest is None:
-        return f"un-owned unknown ({why_unowned_is_unknown(one)})"
-    text = f"un-owned {at_least}{seconds(total)} in all"
-    if total:
+        text = f"un-owned unknown ({why_unowned_is_unknown(one)})"
+    else:
+        text = f"un-owned {at_least}{seconds(total)} in all"
+    if total and longest:
         text += f", longest gap {at_least}{seconds(longest)} ({figures.unowned_worst_partition})"
     if one.now.unowned:
         text += f", {counted(len(one.now.unowned), 'partition')} now"

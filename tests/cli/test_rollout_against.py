@@ -96,6 +96,20 @@ def test_the_same_version_twice_changes_nothing(repository: Path) -> None:
 
 
 @pytest.mark.slow
+def test_a_consumer_that_does_not_start_any_more_stands_before_all_gains(repository: Path) -> None:
+    both = "value: range}, {name: KAFKA_GROUP_PROTOCOL, value: consumer}"
+    (repository / "orders.yaml").write_text(EAGER.replace("value: range}", both), "utf-8")
+    done = groupstorm("rollout", "orders.yaml", "--against", "HEAD", *GIVEN, cwd=repository)
+    lines = done.stdout.splitlines()
+    assert lines[2].startswith(
+        "* partition.assignment.strategy=range and group.protocol=consumer: with both, "
+    )
+    assert "does not start (ConfigException)" in lines[2]
+    assert lines[4].startswith("**")
+    assert done.stdout.count("ConfigException") == 1
+
+
+@pytest.mark.slow
 def test_scenarios_are_compared_as_well(tmp_path: Path) -> None:
     """A member that crashes is missed for its session timeout: 45 s, or 10 s."""
     (tmp_path / "old.yaml").write_text(SCENARIO, "utf-8")

@@ -423,6 +423,22 @@ def test_a_leader_that_is_dead_before_it_has_assigned_is_waited_for_until_its_se
     assert in_seconds(found) == {Reason.REJOIN: 6, Reason.SESSION: 20}
 
 
+def test_a_dead_leader_is_waited_for_though_another_one_joins_before_its_session_ends() -> None:
+    leads = events.GroupStateChanged(G, "", "CompletingRebalance", 1, "all-joined", None, None, "a", 2)
+    found = divided(
+        (10, revoked("b", "rebalance", "p1")),
+        (12, state("PreparingRebalance", "new-member")),
+        (13, member_events.MemberCrashed(G, "a", "a", 1, (), (), ())),
+        (15, leads),
+        (45, state("PreparingRebalance", "member-updated")),
+        (60, removed("a", "session-expired")),
+        (60, state("CompletingRebalance", "all-joined")),
+        (60, state("Stable", "assigned")),
+        (60, assigned("b", "p1")),
+    )
+    assert in_seconds(found) == {Reason.REJOIN: 5, Reason.SESSION: 45}
+
+
 def test_a_group_that_changes_before_the_gap_is_not_part_of_it() -> None:
     found = divided(
         (10, state("PreparingRebalance", "new-member")),

@@ -8,8 +8,17 @@ from typing import Any
 from groupstorm.watch.group import GroupPicture
 from groupstorm.watch.rolling import Rolling
 from groupstorm.watch.wording import group_as_json, group_line, heading
-from tests.explain.explaining import storm
-from tests.watch.rolling_rows import GROUP, SECOND, SPAN_US, by_hand, generation_row, picture_of, rows_of
+from tests.explain.explaining import removed, state, storm
+from tests.watch.rolling_rows import (
+    GROUP,
+    SECOND,
+    SPAN_US,
+    by_hand,
+    generation_row,
+    given,
+    picture_of,
+    rows_of,
+)
 
 UNKNOWN_STALENESS = "staleness unknown (no row says what members have processed)"
 
@@ -53,6 +62,12 @@ def test_what_a_static_member_cost_is_unknown_and_says_why() -> None:
     assert (
         "un-owned unknown (how long partitions waited for static members that restarted is not known" in line
     )
+    gone = {**removed(50, "a", "a-2", "session-expired"), "instance": "pod-0"}
+    open_round = state(50, "Stable", "PreparingRebalance", 2, "session-expired", member_id="a-2")
+    static = {**GROUP[1], "instance": "pod-0"}
+    again = given(41, "a-2", "t-0", "t-1")
+    line = group_line(picture(GROUP[0], static, *GROUP[2:], back, again, gone, open_round, end_s=60))
+    assert "since a coordinator does not hear when they stop), 2 partitions now; " in line
 
 
 def test_a_group_that_was_described_now_and_then_may_have_had_more_rebalances() -> None:

@@ -166,17 +166,20 @@ def scaler_metric(lags: Sequence[int], trigger: KafkaTrigger) -> int:
 SCALE_UP, SCALE_DOWN, SCALE_UP_GAIN = "scale-up", "scale-down", "scale-up-gain"
 #: The time after the order of a scale-up's last process in which its gain is counted.
 PAYBACK_US = 120_000_000
+#: The time before a scale-up over which its old rate counts: background commits come in steps, of which it
+#: has several (five seconds of a consumer, 30 of Kafka Streams).
+RATE_US = 60_000_000
 
 
 class ScalingGains:
     """Follows the records that the group has committed, and says the gain of each scale-up.
 
-    A gain are the records beyond those of the old rate, which is that between the last two readings before
-    the scale-up. Scale-ups in close succession count as one.
+    A gain are the records beyond those of the old rate, which is that of the last minute before the scale-up.
+    Of less than half a minute no rate is known, and no gain. Scale-ups in close succession count as one.
     """
 
     def __init__(self) -> None:
-        #: The last two readings: time, records committed in all.
+        #: The readings of the last minute: time, records committed in all.
         self._readings: list[tuple[int, int]] = []
         #: Processes before and after, since when, records then, records a second before.
         self._open: tuple[int, int, int, int, int] | None = None
@@ -184,20 +187,21 @@ class ScalingGains:
 
     def read(self, now_us: int, committed: int) -> str | None:
         """A reading of the committed records; the gain of the last scale-up if its time is over."""
-        self._readings = [*self._readings[-1:], (now_us, committed)]
+        while len(self._readings) > 1 and self._readings[1][0] <= now_us - RATE_US:
+            del self._readings[0]
+        self._readings.append((now_us, committed))
         return self._close() if self._open is not None and now_us >= self._until_us else None
 
     def scaled(self, before: int, after: int) -> str | None:
         """The number of processes changes right after a reading; the gain that this ends, if any."""
         if after < before:
             return self._close()
-        now_us, committed = self._readings[-1]
-        if self._open is None:
-            then_us, then = self._readings[0]
-            rate = (committed - then) * 1_000_000 // (now_us - then_us) if now_us > then_us else 0
-            self._open = (before, after, now_us, committed, rate)
-        else:
+        (then_us, then), (now_us, committed) = self._readings[0], self._readings[-1]
+        if self._open is not None:
             self._open = (self._open[0], after, *self._open[2:])
+        elif now_us - then_us >= RATE_US // 2:
+            rate = (committed - then) * 1_000_000 // (now_us - then_us)
+            self._open = (before, after, now_us, committed, rate)
         self._until_us = now_us + PAYBACK_US
         return None
 

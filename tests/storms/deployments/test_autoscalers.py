@@ -230,21 +230,37 @@ def test_exact_and_computed_traces_of_autoscaling_are_equal() -> None:
 def test_the_gain_of_a_scale_up_counts_against_the_rate_before_it() -> None:
     gains = ScalingGains()
     assert gains.read(0, 0) is None
-    assert gains.read(15_000_000, 1_500) is None
+    assert gains.read(30_000_000, 3_000) is None
     assert gains.scaled(4, 8) is None
     # 100 records a second before; 120 s later 9,000 more than the 12,000 of the old rate
-    assert gains.read(75_000_000, 4_000) is None
-    assert gains.read(135_000_000, 22_500) == "from 4 to 8 processes: +9,000 records in 120 s"
-    assert gains.read(150_000_000, 25_000) is None
+    assert gains.read(90_000_000, 5_500) is None
+    assert gains.read(150_000_000, 24_000) == "from 4 to 8 processes: +9,000 records in 120 s"
+    assert gains.read(165_000_000, 26_500) is None
+
+
+def test_a_scale_up_before_which_no_rate_is_known_has_no_gain() -> None:
+    gains = ScalingGains()
+    gains.read(15_000_000, 1_000)
+    gains.scaled(2, 6)
+    assert gains.read(150_000_000, 100_000) is None
+
+
+def test_the_rate_before_a_scale_up_is_that_of_a_minute_as_commits_come_in_steps() -> None:
+    gains = ScalingGains()
+    for second in (0, 15, 30, 45, 60):
+        gains.read(second * 1_000_000, second * 100)
+    gains.read(64_000_000, 6_000)  # nobody has committed since
+    gains.scaled(4, 8)
+    assert gains.read(184_000_000, 18_000) == "from 4 to 8 processes: +840 records in 120 s"
 
 
 def test_scale_ups_in_succession_count_as_one_and_a_scale_down_ends_them() -> None:
     gains = ScalingGains()
     gains.read(0, 0)
-    gains.read(10_000_000, 1_000)
+    gains.read(30_000_000, 3_000)
     gains.scaled(2, 4)
-    gains.read(20_000_000, 1_500)
+    gains.read(40_000_000, 3_500)
     gains.scaled(4, 6)
-    gains.read(40_000_000, 3_000)
+    gains.read(60_000_000, 5_000)
     assert gains.scaled(6, 3) == "from 2 to 6 processes: -1,000 records in 30 s"
     assert gains.scaled(3, 2) is None

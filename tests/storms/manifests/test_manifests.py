@@ -129,6 +129,10 @@ def test_recreate_is_a_step_of_its_own() -> None:
         ("KAFKA_CONSUMER_GROUP", "group.id"),
         ("SPRING_KAFKA_CONSUMER_GROUPID", "group.id"),
         ("KAFKA_TOPIC", "topic"),
+        ("Kafka__SessionTimeoutMs", "session.timeout.ms"),
+        ("Kafka.Consumer.GroupId", "group.id"),
+        ("ConsumerConfig__MaxPollIntervalMs", "max.poll.interval.ms"),
+        ("ConnectionStrings__SessionTimeoutMs", None),
         ("TOPIC", None),
         ("REQUEST_TIMEOUT_MS", None),
         ("DATABASE_SESSION_TIMEOUT_MS", None),
@@ -139,6 +143,17 @@ def test_recreate_is_a_step_of_its_own() -> None:
 def test_well_known_spellings(name: str, found: str | None) -> None:
     named = property_named(name)
     assert (named and named[0]) == found
+
+
+def test_names_and_values_of_dotnet_are_read() -> None:
+    variables = {
+        "Kafka__PartitionAssignmentStrategy": "CooperativeSticky",
+        "Kafka__EnableAutoCommit": "false",
+    }
+    env = [{"name": name, "value": value} for name, value in variables.items()]
+    settings = plan_of(workload(container={"env": env})).settings
+    assert settings["partition.assignment.strategy"] == ["cooperative-sticky"]
+    assert settings["enable.auto.commit"] is False
 
 
 def test_kafka_settings_of_env_config_map_and_arguments_with_their_places() -> None:

@@ -2,7 +2,8 @@
 
 A property such as `session.timeout.ms` is found as itself, as KAFKA_SESSION_TIMEOUT_MS (also with other words
 in front, if KAFKA or CONSUMER is one of them), as Spring's `spring.kafka.consumer...` in relaxed binding, and
-in the channels, bindings and groups of SmallRye, Spring Cloud Stream and Micronaut.
+in the channels, bindings and groups of SmallRye, Spring Cloud Stream and Micronaut. .NET's names count, too
+(`Kafka__SessionTimeoutMs`).
 """
 
 from __future__ import annotations
@@ -121,6 +122,8 @@ _OWN_WORDS = {
 CHANNELS = re.compile(
     r"(?i)mp[._]messaging[._]incoming|spring[._]cloud[._]stream[._](?:kafka[._])?bindings|kafka[._]consumers"
 )
+#: A word of .NET's names begins with a capital, and two underscores stand for a level (Kafka__GroupId).
+_CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 #: A unit behind a name.
 _UNIT = re.compile(r"\.(?:ms|millis|s|secs?|seconds|minutes)$")
 _OF_OTHER_CLIENTS = re.compile(r"producer|outgoing|admin")
@@ -131,7 +134,7 @@ def property_named(name: str) -> tuple[str, str] | None:
     for of_listener in (ACK_MODE, ACK_TIME):
         if relaxed(name) == relaxed(of_listener):
             return of_listener, ""
-    dotted = name.lower().replace("_", ".")
+    dotted = _dotted(name)
     dotted = dotted if "." in dotted else dotted.replace("-", ".")  # an argument: --kafka-group-id
     for own_words, of_framework in _OWN_WORDS.items():
         if own_words.fullmatch(dotted):
@@ -178,7 +181,7 @@ def passed_by(named: tuple[str, str], name: str, value: str | None) -> str | Non
 
 def resembled(name: str) -> str | None:
     """The setting that a name may set, though nothing says that it is Kafka's, or in which unit."""
-    dotted = name.lower().replace("_", ".").replace("-", ".")
+    dotted = _dotted(name).replace("-", ".")
     if _OF_OTHER_CLIENTS.search(dotted):
         return None
     for one in SETTINGS_OF_CLIENTS - _NEED_PREFIX:
@@ -187,6 +190,10 @@ def resembled(name: str) -> str | None:
         if _OF_KAFKA.fullmatch(dotted) and _UNIT.sub("", dotted).endswith(f".{one.removesuffix('.ms')}"):
             return one
     return None
+
+
+def _dotted(name: str) -> str:
+    return re.sub("_+", ".", _CAPITAL.sub("_", name)).lower()
 
 
 def relaxed(name: str) -> str:
