@@ -89,6 +89,8 @@ def draft_of(reading: Reading, name: str, given: Mapping[str, Any]) -> Draft:
     problems = [*reading.problems, *lives.problems, *_problems(reading, settings)]
     if not names:
         problems.append("no row names a member: the log of the broker, or of the members, does")
+    if reading.ended_us < reading.figures_from_us:
+        problems.append("it ends before its figures count (figures_from)")
     known = reading.figures is not None and reading.figures.unowned_partition_seconds is not None
     if not reading.rounds.rounds and not known:
         problems.append("no row is about a round of the group, or says for how long partitions had no owner")
@@ -129,8 +131,6 @@ def _problems(reading: Reading, settings: Mapping[str, Known]) -> Iterator[str]:
     for name, what in _NOT_REPEATED.items():
         if (value := reading.scenario.get(name)) and value != 1:
             yield what
-    if reading.ended_us < reading.figures_from_us:
-        yield "it ends before its figures count (figures_from)"
     if "members" in reading.missing:
         yield f"the logs do not name all members: {reading.missing['members']}"
     if len(set(reading.subscriptions.values())) > 1:
