@@ -312,7 +312,8 @@ class RunResult(Result):
         content = read_groups(self._origin.entries(), self._wanted)
         if not content.groups:
             raise InputError(f"{self.name}: the trace has no rows")
-        if not content.figures:
+        is_there = not self._wanted or not {*self._wanted}.isdisjoint(content.groups)
+        if is_there and not content.figures:
             raise InputError(f"{self.name}: {NOTHING_COUNTED}")
         return content
 
