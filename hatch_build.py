@@ -36,6 +36,7 @@ COMPILED = (
     "clients/consumer_group/membership",
     "clients/consumer_group/reconciling",
     "clients/consumer_group/timing",
+    "clients/leadership",
     "clients/member_session",
     "clients/membership",
     "clients/requests",

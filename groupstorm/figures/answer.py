@@ -52,9 +52,8 @@ def answer(
     moved = "" if unknown_moves else _moved(figures)
     at_end = "" if verdicts else at_end
     overload = _overload(figures)
-    if (
-        at_end or verdicts.get(OWNED_AT_END, HELD) != HELD
-    ):  # partitions without an owner, or a member that stands still, say nothing of the others' pace
+    # partitions without an owner, or a member that stands still, say nothing of the others' pace
+    if at_end or verdicts.get(OWNED_AT_END, HELD) != HELD:
         overload = overload.partition(":")[0]
     parts += [part for part in (moved, _records(figures), at_end, overload) if part]
     parts += _tasks(figures)

@@ -16,7 +16,8 @@ from groupstorm.assignors.contract import (
     TopicMetadata,
 )
 from groupstorm.assignors.userdata import Subscription, decode_assignment, encode_subscription
-from groupstorm.clients.operations import AssignmentFailed, lead
+from groupstorm.clients.leadership import lead
+from groupstorm.clients.operations import AssignmentFailed
 from groupstorm.coordinator.messages import JoinGroupMember
 from tests.clients.scripted_consumer import T0, T1, T2
 

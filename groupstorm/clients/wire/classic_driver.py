@@ -16,8 +16,8 @@ from groupstorm.assignors.leader import LeaderMemory
 from groupstorm.assignors.registry import get
 from groupstorm.clients import operations
 from groupstorm.clients.error_tables import RejoinCause
+from groupstorm.clients.leadership import EncodedAssignments, lead
 from groupstorm.clients.membership import Flow, Membership
-from groupstorm.clients.operations import EncodedAssignments, lead
 from groupstorm.clients.wire.cluster import TopicWatch
 from groupstorm.clients.wire.heartbeats import Heartbeats
 from groupstorm.clients.wire.membership_driver import MembershipDriver

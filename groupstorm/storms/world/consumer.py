@@ -8,6 +8,7 @@ from typing import Any
 
 from groupstorm.assignors.contract import Assignor
 from groupstorm.clients.config import ConsumerConfig
+from groupstorm.clients.leadership import lead
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.membership import Flow, Membership
 from groupstorm.clients.operations import (
@@ -27,7 +28,6 @@ from groupstorm.clients.operations import (
     RunCallback,
     Send,
     StopProcessing,
-    lead,
 )
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import NO_GENERATION, JoinGroup
