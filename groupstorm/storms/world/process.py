@@ -290,7 +290,7 @@ class VirtualProcess(ABC, Generic[Member]):
             return
         error = first_error(response)
         deleted = self._environment.topics.deleted
-        if error is NO_ERROR and any(partition.topic in deleted for partition in positions):
+        if error is NO_ERROR and deleted and any(partition.topic in deleted for partition in positions):
             # the broker knows of deleted topics before the coordinator sees the request (KafkaApis)
             error = Error.UNKNOWN_TOPIC_OR_PARTITION
         self.membership.commit_answered(error, sent)

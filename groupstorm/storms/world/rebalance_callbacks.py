@@ -154,7 +154,6 @@ class ListenerCalls:
     def _stop_processing(self, operation: RunCallback) -> int:
         """Process these partitions no more; returns how long the callback will take."""
         self._periodic_requests.stop_commits()
-        self._periodic_requests.settle_commits()
         positions = self._work.drop(operation.partitions, self._clock.now_us)
         for partition in self._to_begin.keys() & operation.partitions:
             del self._to_begin[partition]

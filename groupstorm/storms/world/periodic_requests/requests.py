@@ -87,7 +87,6 @@ class PeriodicRequests:
         step_us = sender.client_clock.timer_us(sender.config.retry_backoff_ms)
         work = share, min(batch_us, step_us) if share else 0
         if lateness.work != work:
-            heartbeats.wake()
             after_k = heartbeats.schedule.last_sent(self._network.clock.now_us, heartbeats.sent) + 1
             lateness.works(after_k, *work)
             self.rest()
@@ -169,8 +168,9 @@ class PeriodicRequests:
         self._begin(self.heartbeats)
 
     def _begin(self, series: SentSeries) -> None:
-        series.send_next()
         self.rest()
+        if not series.is_resting:
+            series.send_next()
 
     def _end_heartbeats(self) -> None:
         heartbeats, self.heartbeats = self.heartbeats, None

@@ -155,7 +155,7 @@ class RequestSchedule:
     the requests; None if it is always on time.
     """
 
-    __slots__ = ("_connection", "interval_us", "lateness", "leaves_order", "order", "start_us")
+    __slots__ = ("_connection", "_k", "_k_us", "interval_us", "lateness", "leaves_order", "order", "start_us")
 
     def __init__(
         self,
@@ -173,11 +173,16 @@ class RequestSchedule:
         self.interval_us = interval_us
         self.lateness = lateness
         self._connection = connection
+        #: What `sent_us` was asked last, which mostly is asked again, and its answer.
+        self._k, self._k_us = 0, start_us
 
     def sent_us(self, k: int) -> int:
         """When the k-th request leaves, of those that have not left or are computed."""
-        sent_us, lateness = self.start_us + k * self.interval_us, self.lateness
-        return sent_us if lateness is None else sent_us + lateness.total_us(k)
+        if k != self._k:
+            self._k, self._k_us = k, self.start_us + k * self.interval_us
+            if self.lateness is not None:
+                self._k_us += self.lateness.total_us(k)
+        return self._k_us
 
     def arrival_us(self, sent_us: int) -> int:
         """When the request arrives that leaves at ``sent_us``."""

@@ -154,10 +154,14 @@ class Series(ABC):
             self._broker.coordinator.suspend_session(member_id)
 
     def wake(self) -> None:
-        """Send the requests from now on. What has arrived was accepted, and a request that is under way will
-        arrive as an event."""
-        if not self.is_resting:
-            return
+        """Send the requests from now on."""
+        if self.is_resting:
+            self._catch_up()
+            self.send_next()
+
+    def _catch_up(self) -> None:
+        """Rest no more. What has arrived was accepted, and a request that is under way will arrive as an
+        event."""
         self.is_resting = False
         member_id, schedule, before = self._member_id, self.schedule, self.sent
         del self._resting[member_id]
@@ -176,7 +180,6 @@ class Series(ABC):
                 self._broker.count((self.API, None), arrived - before)
                 self._broker.in_contact(self.SESSION, member_id, moment_of(arrival_us, schedule.order))
                 self._were_accepted(sent_us)
-        self.send_next()
 
     @abstractmethod
     def send_next(self) -> None:
@@ -275,14 +278,18 @@ class SentSeries(Series):
 
     def end(self) -> None:
         """No more requests leave. One that is due at this very instant has left."""
-        self.wake()
+        if self.is_resting:
+            self._catch_up()
         sent_us = self.schedule.sent_us(self.sent + 1)
         if sent_us <= self._clock.passed_us(self.schedule.leaves_order):
             self._send(self.sent + 1, sent_us)
         self._is_over = True
-        if self.sent and self._epoch == self._connection.epoch:
-            arrival_us = self.schedule.arrival_us(self.sent_us)
-            self._connection.requests_until_us = max(self._connection.requests_until_us, arrival_us)
+        connection = self._connection
+        if self.sent and self._epoch == connection.epoch:
+            may_be_under_way = self.sent_us + connection.latency.largest_us > self._clock.now_us
+            if may_be_under_way:
+                arrival_us = self.schedule.arrival_us(self.sent_us)
+                connection.requests_until_us = max(connection.requests_until_us, arrival_us)
 
     def send_next(self) -> None:
         k, now_us = self.sent + 1, self._clock.now_us
