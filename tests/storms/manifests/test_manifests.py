@@ -151,9 +151,12 @@ def test_names_and_values_of_dotnet_are_read() -> None:
         "Kafka__EnableAutoCommit": "false",
     }
     env = [{"name": name, "value": value} for name, value in variables.items()]
-    settings = plan_of(workload(container={"env": env})).settings
-    assert settings["partition.assignment.strategy"] == ["cooperative-sticky"]
-    assert settings["enable.auto.commit"] is False
+    plan = plan_of(workload(container={"env": env}))
+    assert plan.settings["partition.assignment.strategy"] == ["cooperative-sticky"]
+    assert plan.settings["enable.auto.commit"] is False
+    assert plan.settings["client_profile"] == ["librdkafka"]
+    why = "Kafka__PartitionAssignmentStrategy is a name of .NET's client, which wraps it"
+    assert f"client_profile=librdkafka ({why})" in plan.assumed
 
 
 def test_kafka_settings_of_env_config_map_and_arguments_with_their_places() -> None:

@@ -124,6 +124,8 @@ CHANNELS = re.compile(
 )
 #: A word of .NET's names begins with a capital, and two underscores stand for a level (Kafka__GroupId).
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+#: Confluent's client alone has such names: GroupId.
+OF_DOTNET = re.compile(r"(?:.*[_.])?(?:[A-Z][a-z]+){2,}")
 #: A unit behind a name.
 _UNIT = re.compile(r"\.(?:ms|millis|s|secs?|seconds|minutes)$")
 _OF_OTHER_CLIENTS = re.compile(r"producer|outgoing|admin")
