@@ -8,7 +8,7 @@ import pytest
 
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.plan import Plan, plan_rollout
-from groupstorm.storms.deployments.manifests.property_names import property_named
+from groupstorm.storms.deployments.manifests.property_names import is_of_dotnet, property_named
 from tests.storms.manifests.manifest_files import consumer_of, env, plan_of, workload
 
 
@@ -143,6 +143,13 @@ def test_recreate_is_a_step_of_its_own() -> None:
 def test_well_known_spellings(name: str, found: str | None) -> None:
     named = property_named(name)
     assert (named and named[0]) == found
+
+
+@pytest.mark.parametrize("name", ["spring.kafka.consumer.maxPollRecords", "consumerGroupId", "Kafka.Topic"])
+def test_others_write_capitals_too(name: str) -> None:
+    found = property_named(name)
+    assert found is not None
+    assert not is_of_dotnet(name, found[0])
 
 
 def test_names_and_values_of_dotnet_are_read() -> None:

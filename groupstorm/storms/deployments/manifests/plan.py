@@ -30,10 +30,10 @@ from groupstorm.storms.deployments.manifests.property_names import (
     CONSUMER_THREADS,
     LEAVE_GROUP,
     LISTENER_CONCURRENCY,
-    OF_DOTNET,
     OF_SHARES,
     SETTINGS_OF_CLIENTS,
     SETTINGS_OF_STREAMS,
+    is_of_dotnet,
     relaxed,
 )
 from groupstorm.storms.deployments.manifests.streams_applications import (
@@ -423,7 +423,8 @@ def _say_defaults(plan: Plan) -> None:
     if plan.may_be_full and "restart_failed" not in plan.settings:
         _assume_restarts(plan, "refused (GROUP_MAX_SIZE_REACHED)")
     has_assignor = plan.settings.get("application") != STREAMS and plan.settings.get(GROUP_PROTOCOL) != SHARE
-    own = [one.name for one in plan.consumer.properties if has_assignor and OF_DOTNET.fullmatch(one.name)]
+    found = plan.consumer.properties if has_assignor else ()
+    own = [one.name for one in found if is_of_dotnet(one.name, one.property)]
     names = plan.settings.get("client_profile", ["librdkafka" if own else "java"])
     profile = names if isinstance(names, str) else names[0]
     if "client_profile" not in plan.settings:

@@ -124,8 +124,6 @@ CHANNELS = re.compile(
 )
 #: A word of .NET's names begins with a capital, and two underscores stand for a level (Kafka__GroupId).
 _CAPITAL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-#: Confluent's client alone has such names: GroupId.
-OF_DOTNET = re.compile(r"(?:.*[_.])?(?:[A-Z][a-z]+){2,}")
 #: A unit behind a name.
 _UNIT = re.compile(r"\.(?:ms|millis|s|secs?|seconds|minutes)$")
 _OF_OTHER_CLIENTS = re.compile(r"producer|outgoing|admin")
@@ -196,6 +194,11 @@ def resembled(name: str) -> str | None:
 
 def _dotted(name: str) -> str:
     return re.sub("_+", ".", _CAPITAL.sub("_", name)).lower()
+
+
+def is_of_dotnet(name: str, setting: str) -> bool:
+    """Whether the name of a setting is that of Confluent's client for .NET: Kafka__GroupId of group.id."""
+    return "." in setting and re.split("[_.]", name)[-1] == setting.title().replace(".", "")
 
 
 def relaxed(name: str) -> str:
