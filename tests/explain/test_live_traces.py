@@ -10,6 +10,7 @@ from groupstorm.cli.explain import print_explanation
 from tests.explain.explaining import (
     END_OF_FORMED,
     FORMED,
+    added,
     explained,
     names,
     removed,
@@ -60,3 +61,23 @@ def test_no_heartbeat_comes_of_a_member_that_has_crashed(
     text = " ".join(capsys.readouterr().out.split())
     assert "b: expired at 33.000 s; the last row of it is of 20.000 s." in text
     assert "its last heartbeat" not in text
+
+
+def test_a_member_that_is_told_that_it_is_out_was_removed_before(tmp_path: Path) -> None:
+    """b's session was over at an unknown time; somebody restarts b 15 s after it has come back."""
+    scenario = {"s": 0, "source": "world", "event": "scenario_started", "partitions": ["t-0"]}
+    scenario |= {"detail": '{"settings": {"session.timeout.ms": 10000}}', "record_rate": 0, "process_rate": 1}
+    told = {"s": 50.001, "source": "member", "event": "rejoin_requested", "member": "b", "member_id": "b-1"}
+    told |= {"generation": 1, "cause": "UNKNOWN_MEMBER_ID"}
+    rows = [
+        *[scenario, *FORMED, told | {"s": 4, "cause": "group-rebalance"}],
+        *[removed(50, "b", "b-1", "session-expired"), told],
+        *[*round_of(50.1, 2, "session-expired", "b-1"), added(52, "b", "b-2")],
+        *[*round_of(52, 3, "pending-member", "b-2"), removed(67, "b", "b-2", "left")],
+        *[*round_of(67, 4, "left", "b-2"), added(72, "b", "b-3"), *round_of(72, 5, "pending-member", "b-3")],
+    ]
+    one = explained(trace_of(tmp_path, [*rows, END_OF_FORMED]))
+    [finding] = [each for each in one.findings if each.pattern.name == "session-expired"]
+    assert "b: expired at 50.000 s or before; " in finding.match.sentence
+    assert "its last heartbeat" not in finding.match.sentence
+    assert [rebalance.begun_us for rebalance in finding.rebalances] == [50_100_000, 52_000_000]
