@@ -21,7 +21,7 @@ from groupstorm.explain.patterns.selecting import (
     was_empty,
     with_changes,
 )
-from groupstorm.history.rebalances import Change, ChangeKind, Rebalance
+from groupstorm.history.rebalances import Change, ChangeKind, Rebalance, Row
 from groupstorm.imports.timeline.streams import THREAD
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.wording import counted, lasting, listed
@@ -332,6 +332,13 @@ def _timeout_ms(history: History, gone: Change) -> int | None:
     return history.settings.number("session.timeout.ms", gone.member)
 
 
+def _sends_none(row: Row, time_us: int) -> bool:
+    """Whether the process is dead at that time by a row of it, or stands still."""
+    if row.get("cause") == "pause":
+        return bool(row["time_us"] < time_us < row["time_us"] + row["duration_us"])
+    return bool(row["event"] == "member_crashed" and row["time_us"] < time_us)
+
+
 def _last_alive(history: History, gone: Change) -> str:
     """The last moment at which the member is known to have been alive."""
     at = f"at {gone.time_us / SECOND_US:,.3f} s"
@@ -347,10 +354,9 @@ def _last_alive(history: History, gone: Change) -> str:
     if any(us < _AT_ONCE_US for us in told_us):
         timeout_ms, at = None, f"{at} or before"
     heartbeat_us = None if timeout_ms is None else gone.time_us - timeout_ms * 1000
-    crashed = gone.alive if gone.alive is not None and gone.alive["event"] == "member_crashed" else None
     known = []
-    # a live run sees the removal later than the coordinator, and no heartbeat comes of a dead member
-    if heartbeat_us is not None and (crashed is None or heartbeat_us <= crashed["time_us"]):
+    # a live run sees the removal later than the coordinator
+    if heartbeat_us is not None and not (gone.alive and _sends_none(gone.alive, heartbeat_us)):
         known.append(f"its last heartbeat came at {heartbeat_us / SECOND_US:,.3f} s")
     if gone.alive is not None:
         known.append(f"the last row of it is of {gone.alive['time_us'] / SECOND_US:,.3f} s")
