@@ -133,7 +133,7 @@ def _deploy_wave(finding: Finding, history: History) -> str:
         static = "keep each group.instance.id over restarts (StatefulSet), and close without LeaveGroup"
     else:
         static = (
-            "static members under names that stay save rebalances if a process is back within "
+            "static members (group.instance.id, names that stay) save rebalances if a process is back within "
             "session.timeout.ms, but nobody takes over what waits for it"
         )
     protocol = _protocol(history)

@@ -28,8 +28,8 @@ SMALL = {"members": 4, "partitions": 8}
 SIX = {"members": 6, "partitions": 24}
 COST = "(groupstorm whatif says what it would have cost)"
 STATIC = (
-    "Static members under names that stay save rebalances if a process is back within session.timeout.ms, "
-    "but nobody takes over what waits for it."
+    "Static members (group.instance.id, names that stay) save rebalances if a process is back within "
+    "session.timeout.ms, but nobody takes over what waits for it."
 )
 NO_ROUND = "Nothing in the group: partitions wait for as long as a restart takes. Make restarts faster."
 NEW_PROTOCOL = "or use group.protocol=consumer, in which nobody waits for the slow one."
@@ -51,6 +51,13 @@ LOWER = (
             f"Try cooperative-sticky {COST}; {STATIC[0].lower()}{STATIC[1:]}",
         ),
         ("rolling-deploy", "cooperative", SMALL, "deploy-wave", STATIC),
+        (
+            "rolling-deploy",
+            "cooperative",
+            {**SMALL, "client_profile": ["franz-go"]},
+            "deploy-wave",
+            f"{STATIC} In franz-go group.instance.id is InstanceID and session.timeout.ms is SessionTimeout.",
+        ),
         ("rolling-deploy", "static", SMALL, "deploy-wave", NO_ROUND),
         (
             "rolling-deploy",
