@@ -5,7 +5,7 @@ that they receive say nearly everything: when a generation begins, who leads it,
 those of the emulated coordinator, with four differences:
 
 * an event comes when a member receives the response, so one network delay later;
-* a member whose session has expired is removed when the next generation begins;
+* a member whose session has expired is removed when it is told so, or when the next generation begins;
 * the cause of a round is known only if a member's request explains it;
 * the join phase of an empty group counts as its initial delay, also if that is 0.
 """
@@ -123,6 +123,9 @@ class InferredCoordinator(ClassicResponses):
         """The member received the response to ``request``, or lost its connection."""
         if isinstance(request, messages.JoinGroup):
             self._joining.pop(request.client_id, None)
+        if isinstance(request, messages.OffsetCommit) and isinstance(response, messages.OffsetCommitResponse):
+            for error in {error for _, _, error in response.partitions}:
+                self._notice(error, request.member_id, request.generation)
         self._classic_received(request, response)
 
     # -- parts -----------------------------------------------------------------------------------
@@ -196,27 +199,30 @@ class InferredCoordinator(ClassicResponses):
             assigned = assigned_partitions(response)
             partitions = None if assigned is None else tuple(map(str, assigned))
         else:
-            self._notice_rebalance(response.error, request.generation)
+            self._notice(response.error, request.member_id, request.generation)
         return self.members.get(request.member_id, request.client_id), partitions
 
     def _heartbeat_received(self, request: messages.Heartbeat, error: Error) -> None:
-        self._notice_rebalance(error, request.generation)
+        self._notice(error, request.member_id, request.generation)
 
-    def _notice_rebalance(self, error: Error, generation: int) -> None:
-        """REBALANCE_IN_PROGRESS in the current generation: another member has opened a round."""
-        if (
+    def _notice(self, error: Error, member_id: str, generation: int) -> None:
+        """REBALANCE_IN_PROGRESS in the current generation: another member has opened a round.
+        UNKNOWN_MEMBER_ID: the coordinator has removed the member."""
+        if error is Error.UNKNOWN_MEMBER_ID:
+            self._member_left(member_id, Cause.SESSION_EXPIRED)
+        elif (
             error is Error.REBALANCE_IN_PROGRESS
             and generation == self.generation
             and self.state in (STABLE, COMPLETING)
         ):
             self._change_state(PREPARING, Cause.SESSION_EXPIRED, None)
 
-    def _member_left(self, member_id: str) -> None:
+    def _member_left(self, member_id: str, cause: Cause = Cause.LEFT) -> None:
         if member_id not in self.members:
             return
-        self._remove(member_id, Cause.LEFT)
+        self._remove(member_id, cause)
         if self.state in (STABLE, COMPLETING):
-            self._change_state(PREPARING, Cause.LEFT, member_id)
+            self._change_state(PREPARING, cause, member_id)
         if not self.members and not self._joining and self.state is PREPARING:
             self.generation += 1
             self._change_state(EMPTY, Cause.NO_MEMBERS, None)

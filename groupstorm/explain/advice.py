@@ -91,7 +91,7 @@ _NAMED: Final = re.compile(r"[a-z]+(?:\.[a-z]+)+|cooperative-sticky")
 def _spelled(text: str, finding: Finding, history: History) -> str:
     """The names that the members' libraries have for the settings of an advice, if they are not Kafka's."""
     known, more = history.settings.libraries, ""
-    begun = ((one, one.partition("-")[0]) for one in finding.match.members)
+    begun = ((one, one.partition("-")[0]) for one in finding.match.members or known)
     for library in unique(known.get(one, _DEFAULT_IDS.get(begin, "")) for one, begin in begun):
         own = dict(_SPELLED.get(library, {}))
         if finding.pattern.name not in ("max-poll-interval", "poison-record"):
@@ -132,7 +132,10 @@ def _deploy_wave(finding: Finding, history: History) -> str:
     if is_static:
         static = "keep each group.instance.id over restarts (StatefulSet), and close without LeaveGroup"
     else:
-        static = "use static members if a process is back within session.timeout.ms"
+        static = (
+            "static members (group.instance.id, names that stay) save rebalances if a process is back within "
+            "session.timeout.ms, but nobody takes over what waits for it"
+        )
     protocol = _protocol(history)
     # only cooperative rebalances have a second round after the first one has ended
     has_second = any(before.ended is not None for one in history.rebalances for before in one.rounds[:-1])

@@ -132,19 +132,25 @@ class Uncommitted:
     members: dict[str, set[str]] = field(default_factory=dict)
     rows: list[Row] = field(default_factory=list)
     _open: dict[str, _GivenUp] = field(default_factory=dict)
+    #: Where the present owner began: records before it are others', if nothing was committed.
+    _begun: dict[str, int] = field(default_factory=dict)
 
     def add(self, member: str, row: Row) -> None:
         """Take a row with which ``member`` gives partitions up."""
         both = zip(row.get("positions", ()), row.get("committed", ()), strict=False)
         for partition, (position, committed) in zip(row["partitions"], both, strict=False):
             self._settle(partition, None)
-            if position is not None and committed is not None and committed < position:
-                self._open[partition] = _GivenUp(member, row, position, position - committed)
+            if position is None or committed is None:
+                continue
+            since = max(committed, self._begun.get(partition, 0))
+            if since < position:
+                self._open[partition] = _GivenUp(member, row, position, position - since)
 
     def taken(self, row: Row) -> None:
         """Take a row with which the next owner begins."""
         for partition, position in zip(row["partitions"], row.get("positions", ()), strict=False):
             self._settle(partition, position)
+            self._begun[partition] = position or 0
 
     def finish(self) -> None:
         """Count what nobody has taken over until the end."""

@@ -26,6 +26,7 @@ _TIME_KEY = re.compile(r"(?i)time|date|ts\b|instant|epoch|^@?t$")
 #: Keys of JSON logs that name the pod of a line, or its log stream (CloudWatch); Datadog's tag.
 _POD_KEY = re.compile(r"(?i)[._]pod(?:[._-]?name)?$|[.@]logStream(?:Name)?$")
 _POD_TAG = re.compile(r"pod_name:(.+)")
+_DATE = re.compile(r"[-/_.]?\d{4}[-/]\d\d[-/]\d\d")  # a log stream may begin anew each day
 _POD_LABEL = re.compile(r'[{, ]pod="(?P<label>[^"]+)"')  # of Loki's logcli
 _MILLISECONDS = re.compile(r"[.,](\d{3})(?!\d)")
 _EPOCH_SECOND = re.compile(r"1\d{9}")
@@ -277,7 +278,8 @@ def _time_of(value: Any) -> Instant | None:
 def pod_of(record: Any) -> str:
     """The pod that a JSON record names; "" if it names none."""
     named = ((_POD_TAG.match(text), _POD_KEY.search(key), text) for key, text, _ in texts_in(record))
-    return next((tag[1] if tag else text for tag, key, text in named if tag or key), "")
+    pod = next((tag[1] if tag else text for tag, key, text in named if tag or key), "")
+    return _DATE.sub("", pod)
 
 
 #: No terminal is narrower.

@@ -249,7 +249,7 @@ def scaling_note(runs: Sequence[Run]) -> str | None:
     if not gains:
         return f"{text}."
     if not lost:
-        return f"{text}. Every scale-up gained records over the rate before it."
+        return f"{text}. Every scale-up whose gain is known gained records over the rate before it."
     return (
         f"{text}. {len(lost)} of {len(gains)} scale-ups lost records against the rate before: the worst went "
         f"{min(lost)[1]}."

@@ -66,6 +66,9 @@ def _franz_go(name: str, value: Any) -> str:
         return f"kgo.Balancers(kgo.{value}()),"
     if name == "InstanceID":
         return f'kgo.InstanceID("{value}"),'
+    if name == "ServerSideBalancer":  # which other balancers than range and sticky switch off
+        own = "kgo.ServerSideBalancer(), kgo.Balancers(kgo.StickyBalancer()),"
+        return own if value == "consumer" else "# no kgo.ServerSideBalancer()"
     if name == "PollRecords":
         return f"client.PollRecords(ctx, {value})"
     return f"kgo.{name}({value} * time.Millisecond),"

@@ -60,6 +60,22 @@ def test_heartbeat_shows_a_foreign_round_and_the_leaders_response_the_removed_me
     assert group.of(events.MemberRemoved) == [removed]
 
 
+def test_a_member_that_is_told_so_has_been_removed() -> None:
+    """Both were without a network for longer than their sessions: the group was empty, and begins anew."""
+    group = of_two()
+    group.heartbeat("a", 1, Error.UNKNOWN_MEMBER_ID)
+    group.heartbeat("b", 1, Error.UNKNOWN_MEMBER_ID)
+    group.given_id("c")
+    group.joined(group.asks("c"), 3, "c", ["c"])
+    assert group.states[3:] == [
+        ("PreparingRebalance", 1, "session-expired"),
+        ("Empty", 2, "no-members"),
+        ("PreparingRebalance", 2, "pending-member"),
+        ("CompletingRebalance", 3, "initial-delay"),
+    ]
+    assert [one.cause for one in group.of(events.MemberRemoved)] == ["session-expired"] * 2
+
+
 def test_follower_that_rejoins_unchanged_stays_in_the_generation() -> None:
     group = of_two()
     group.join("b", 1, "a")

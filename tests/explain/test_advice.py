@@ -27,7 +27,10 @@ from tests.explain.explaining import (
 SMALL = {"members": 4, "partitions": 8}
 SIX = {"members": 6, "partitions": 24}
 COST = "(groupstorm whatif says what it would have cost)"
-STATIC = "Use static members if a process is back within session.timeout.ms."
+STATIC = (
+    "Static members (group.instance.id, names that stay) save rebalances if a process is back within "
+    "session.timeout.ms, but nobody takes over what waits for it."
+)
 NO_ROUND = "Nothing in the group: partitions wait for as long as a restart takes. Make restarts faster."
 NEW_PROTOCOL = "or use group.protocol=consumer, in which nobody waits for the slow one."
 
@@ -48,6 +51,13 @@ LOWER = (
             f"Try cooperative-sticky {COST}; {STATIC[0].lower()}{STATIC[1:]}",
         ),
         ("rolling-deploy", "cooperative", SMALL, "deploy-wave", STATIC),
+        (
+            "rolling-deploy",
+            "cooperative",
+            {**SMALL, "client_profile": ["franz-go"]},
+            "deploy-wave",
+            f"{STATIC} In franz-go group.instance.id is InstanceID and session.timeout.ms is SessionTimeout.",
+        ),
         ("rolling-deploy", "static", SMALL, "deploy-wave", NO_ROUND),
         (
             "rolling-deploy",
@@ -108,6 +118,22 @@ LOWER = (
             SMALL,
             "max-poll-interval",
             "Raise max.poll.interval.ms above the 40.0 s of a rebalance callback, or do less in it.",
+        ),
+        (
+            "rolling-deploy",
+            "eager",
+            {**SIX, "client_profile": ["aiokafka"], "partition.assignment.strategy": ["range"]},
+            "needless-moves",
+            "Use an assignor that keeps what it can: cooperative-sticky, or sticky. In aiokafka "
+            "there is no cooperative-sticky.",
+        ),
+        (
+            "cold-start",
+            "no-delay",
+            {"members": 10, "partitions": 20},
+            "formed-in-rounds",
+            "With a group.initial.rebalance.delay.ms above the longest time between two arrivals it forms in "
+            "one round: each arrival prolongs the delay, and nobody consumes until it is over.",
         ),
         ("cold-start", "consumer", {"members": 10, "partitions": 20}, "waits-for-heartbeat", ""),
     ],

@@ -50,6 +50,7 @@ def test_several_members_hold_up_a_join_phase_of_a_minute(tmp_path: Path) -> Non
     (finding,) = found_with_joins(tmp_path, {"a": 60, "b": 61}, 61)
     assert finding.pattern.name == "held-join-phase"
     assert finding.match.sentence.endswith("took 61.0 s: several members joined at its end, b-1 last.")
+    assert finding.match.members == ()  # the advice names no one of them
     assert found_with_joins(tmp_path, {"a": 58, "b": 59}, 59) == []
 
 

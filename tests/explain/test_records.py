@@ -62,6 +62,21 @@ def test_the_next_owner_shows_a_commit_that_came_within_the_callback(tmp_path: P
     assert (history.uncommitted.records.total(), [*history.uncommitted.members]) == (8, ["a"])
 
 
+def test_records_before_an_owner_began_are_not_its_own(tmp_path: Path) -> None:
+    """Nobody commits: the next owner begins at 110, where `auto.offset.reset` says."""
+    taken = {
+        "s": 42, "source": "member", "event": "partitions_assigned", "member": "b", "member_id": "b-1",
+        "generation": 2, "partitions": ["t-0"], "positions": [110], "duration_us": 0,
+    }  # fmt: skip
+    history = history_of(tmp_path, revoked(40, "a", [100], [0]), taken, revoked(50, "b", [130], [0]))
+    found = uncommitted(processed(history, 120))
+    assert found is not None
+    assert found.sentence.endswith("partitions (100% of all processed records).")
+    fewer = uncommitted(processed(history, 60))  # as figures count from later on
+    assert fewer is not None
+    assert fewer.sentence == "120 processed records had no commit when the members gave up their partitions."
+
+
 def test_less_than_a_tenth_is_what_every_application_has(tmp_path: Path) -> None:
     history = history_of(tmp_path, revoked(40, "a", [100], [88]))
     assert uncommitted(processed(history, 120)) is not None

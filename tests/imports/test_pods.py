@@ -54,6 +54,9 @@ FORMS: dict[str, Fronts] = {
     "logcli": lambda pod, line: f'2026-03-04T10:00:09Z {{app="a", pod="{pod}", stream="stdout"}} {line}',
     "Datadog": lambda pod, line: json.dumps({"message": line, "tags": ["env:prod", f"pod_name:{pod}"]}),
     "CloudWatch": lambda pod, line: json.dumps({"logStreamName": pod, "message": line}),
+    "a stream for each day": lambda pod, line: json.dumps(
+        {"logStreamName": f"{pod}-2026-11-{len(line) % 30 + 1:02}", "message": line}
+    ),
     "Elastic": lambda pod, line: json.dumps(
         {"_source": {"message": line, "kubernetes": {"pod": {"name": pod}, "namespace": "default"}}}
     ),

@@ -206,6 +206,7 @@ def test_what_a_library_does_not_have_is_said() -> None:
     lines = lines_of({"group.protocol": "consumer", "max.poll.interval.ms": 5, "max_surge": 1}).of_clients
     assert lines["aiokafka"][0] == "# no group.protocol=consumer: aiokafka has no such setting"
     assert lines["java"] == ("group.protocol=consumer", "max.poll.interval.ms=5")
+    assert lines["franz-go"][0] == "kgo.ServerSideBalancer(), kgo.Balancers(kgo.StickyBalancer()),"
     assert lines["franz-go"][1] == "# no max.poll.interval.ms=5: franz-go has no such setting"
     both = lines_of({"group.initial.rebalance.delay.ms": 0, "max_surge": 1})
     assert both.of_clients == {}

@@ -327,9 +327,11 @@ def uncommitted(history: History) -> Match | None:
     records = sum(count for partition, count in found.records.items() if partition not in deleted)
     if not processed or records < UNCOMMITTED_MIN * processed:
         return None
+    # those of before --from or figures_from are not among the processed ones
+    share = f" ({records / processed:.0%} of all processed records)" if records <= processed else ""
     sentence = (
         f"{counted(records, 'processed record')} had no commit when the members gave up their "
-        f"partitions ({records / processed:.0%} of all processed records)."
+        f"partitions{share}."
     )
     members = unique(member for member, partitions in found.members.items() if partitions - deleted)
     return Match(sentence, members, (), (), [row for row in found.rows if {*row["partitions"]} - deleted])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Final
 
 from groupstorm.explain.findings import Match
@@ -21,7 +21,7 @@ from groupstorm.explain.patterns.selecting import (
     was_empty,
     with_changes,
 )
-from groupstorm.history.rebalances import Change, ChangeKind, Rebalance
+from groupstorm.history.rebalances import Change, ChangeKind, Rebalance, Row
 from groupstorm.imports.timeline.streams import THREAD
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.wording import counted, lasting, listed
@@ -29,6 +29,8 @@ from groupstorm.wording import counted, lasting, listed
 #: A static member that is back so soon after its session expired was restarting when it expired.
 RESTART_US: Final = 180 * SECOND_US
 _NAMED_MAX: Final = 3
+#: A live run sees the removal of a member that goes on only as the member is told so.
+_AT_ONCE_US: Final = 100_000
 #: Incidents with which a process notices that it is out of the group: one that was started again does not.
 _TOO_SLOW: Final = ("poll-timeout", "poll-timeout-lost")
 _NOTICED: Final = (*_TOO_SLOW, "out-of-group", "lost")
@@ -71,10 +73,7 @@ def session_expired(history: History) -> Match | None:
         if may_have_closed(history, gone):
             what = "died, hung, lost the connection or closed (Kafka Streams then sends no LeaveGroup)"
         match = _match(history, gone, what)
-        back = [
-            begun_by(history, {one.member}, one.time_us, one.time_us + AFTER_US)
-            for one in went_on(history, gone)
-        ]
+        back = [_rejoin(history, one.member, one.time_us) for one in went_on(history, gone)]
         match.rebalances = [*match.rebalances, *chain.from_iterable(back)]
         return match
     silent = _told(history, "session-timeout")
@@ -102,6 +101,15 @@ def went_on(history: History, gone: Sequence[Change]) -> list[Incident | Change]
         rows: list[Incident | Change] = [*told, *same]
         found += [one for one in rows if 0 <= one.time_us - each.time_us <= RESTART_US][:1]
     return found
+
+
+def _rejoin(history: History, member: str, from_us: int) -> list[Rebalance]:
+    """The rebalance with which a member comes back that went on; others of it may be of a restart."""
+    found = begun_by(history, {member}, from_us, from_us + AFTER_US)
+    came = (
+        one for one in found if any(it.kind is ChangeKind.CAME and it.member == member for it in one.changes)
+    )
+    return [*islice(came, 1)]
 
 
 def out_of_group(history: History) -> Match | None:
@@ -299,7 +307,8 @@ def _match(history: History, gone: Sequence[Change], what: str) -> Match:
     rebalances += refilled
     gone_us = [one.time_us for one in history.went()]
     empty_us = sum(one.begun_us - max(us for us in gone_us if us <= one.begun_us) for one in refilled)
-    if empty_us and not history.is_imported:  # there nothing counts while the group has no member
+    # in imported traces nothing counts while the group has no member
+    if empty_us >= SECOND_US and not history.is_imported:
         waited = lasting(empty_us)
         sentences.append(f"Then the group had no members for {waited}, which no session timeout shortens.")
     rows = [row for one in gone for row in (one.alive, one.row) if row is not None]
@@ -323,25 +332,34 @@ def _timeout_ms(history: History, gone: Change) -> int | None:
     return history.settings.number("session.timeout.ms", gone.member)
 
 
+def _sends_none(row: Row, time_us: int) -> bool:
+    """Whether the process is dead at that time by a row of it, or stands still."""
+    if row.get("cause") == "pause":
+        return bool(row["time_us"] < time_us < row["time_us"] + row["duration_us"])
+    return bool(row["event"] == "member_crashed" and row["time_us"] < time_us)
+
+
 def _last_alive(history: History, gone: Change) -> str:
     """The last moment at which the member is known to have been alive."""
-    at = f"{gone.time_us / SECOND_US:,.3f} s"
+    at = f"at {gone.time_us / SECOND_US:,.3f} s"
     if gone.alive is not None and _is_silent(gone):
         closed_us = int(gone.alive["time_us"])
         waited = lasting(gone.time_us - closed_us)
         return (
-            f"{gone.member or gone.member_id}: closed at {closed_us / SECOND_US:,.3f} s, removed at {at}: "
+            f"{gone.member or gone.member_id}: closed at {closed_us / SECOND_US:,.3f} s, removed {at}: "
             f"what it had waited for {waited} at least."
         )
     timeout_ms = _timeout_ms(history, gone)
+    told_us = [one.time_us - gone.time_us for one in went_on(history, [gone])]
+    if any(us < _AT_ONCE_US for us in told_us):
+        timeout_ms, at = None, f"{at} or before"
     heartbeat_us = None if timeout_ms is None else gone.time_us - timeout_ms * 1000
-    crashed = gone.alive if gone.alive is not None and gone.alive["event"] == "member_crashed" else None
     known = []
-    # a live run sees the removal later than the coordinator, and no heartbeat comes of a dead member
-    if heartbeat_us is not None and (crashed is None or heartbeat_us <= crashed["time_us"]):
+    # a live run sees the removal later than the coordinator
+    if heartbeat_us is not None and not (gone.alive and _sends_none(gone.alive, heartbeat_us)):
         known.append(f"its last heartbeat came at {heartbeat_us / SECOND_US:,.3f} s")
     if gone.alive is not None:
         known.append(f"the last row of it is of {gone.alive['time_us'] / SECOND_US:,.3f} s")
     if not known:
         known.append("when it was last alive is unknown")
-    return f"{gone.member or gone.member_id}: expired at {at}; {listed(known)}."
+    return f"{gone.member or gone.member_id}: expired {at}; {listed(known)}."

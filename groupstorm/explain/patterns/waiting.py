@@ -59,7 +59,9 @@ def held_join_phase(history: History) -> Match | None:
         unknown = f"who came last: add {logs}"
     if longest.joined is None:
         unknown = "when it ended, and whom it waited for: add the rest of the log, and the consumers' logs"
-    members, rebalances = unique(_last(one) for _, one in held), [rebalance for rebalance, _ in held]
+    # of several that came last together none is to blame more than the others
+    members = unique(_last(one) for _, one in held if one.removed_member or _late_us(one) >= LATE_US)
+    rebalances = [rebalance for rebalance, _ in held]
     return Match(sentence, members, rebalances, (), [row for row in rows if row is not None], unknown)
 
 

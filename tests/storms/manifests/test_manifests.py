@@ -8,7 +8,7 @@ import pytest
 
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.plan import Plan, plan_rollout
-from groupstorm.storms.deployments.manifests.property_names import property_named
+from groupstorm.storms.deployments.manifests.property_names import is_of_dotnet, property_named
 from tests.storms.manifests.manifest_files import consumer_of, env, plan_of, workload
 
 
@@ -145,15 +145,25 @@ def test_well_known_spellings(name: str, found: str | None) -> None:
     assert (named and named[0]) == found
 
 
+@pytest.mark.parametrize("name", ["spring.kafka.consumer.maxPollRecords", "consumerGroupId", "Kafka.Topic"])
+def test_others_write_capitals_too(name: str) -> None:
+    found = property_named(name)
+    assert found is not None
+    assert not is_of_dotnet(name, found[0])
+
+
 def test_names_and_values_of_dotnet_are_read() -> None:
     variables = {
         "Kafka__PartitionAssignmentStrategy": "CooperativeSticky",
         "Kafka__EnableAutoCommit": "false",
     }
     env = [{"name": name, "value": value} for name, value in variables.items()]
-    settings = plan_of(workload(container={"env": env})).settings
-    assert settings["partition.assignment.strategy"] == ["cooperative-sticky"]
-    assert settings["enable.auto.commit"] is False
+    plan = plan_of(workload(container={"env": env}))
+    assert plan.settings["partition.assignment.strategy"] == ["cooperative-sticky"]
+    assert plan.settings["enable.auto.commit"] is False
+    assert plan.settings["client_profile"] == ["librdkafka"]
+    why = "Kafka__PartitionAssignmentStrategy is a name of .NET's client, which wraps it"
+    assert f"client_profile=librdkafka ({why})" in plan.assumed
 
 
 def test_kafka_settings_of_env_config_map_and_arguments_with_their_places() -> None:

@@ -33,6 +33,7 @@ from groupstorm.storms.deployments.manifests.property_names import (
     OF_SHARES,
     SETTINGS_OF_CLIENTS,
     SETTINGS_OF_STREAMS,
+    is_of_dotnet,
     relaxed,
 )
 from groupstorm.storms.deployments.manifests.streams_applications import (
@@ -421,13 +422,17 @@ def _drop_what_the_protocol_refuses(plan: Plan, given: Mapping[str, Any]) -> Non
 def _say_defaults(plan: Plan) -> None:
     if plan.may_be_full and "restart_failed" not in plan.settings:
         _assume_restarts(plan, "refused (GROUP_MAX_SIZE_REACHED)")
-    names = plan.settings.get("client_profile", ["java"])
+    has_assignor = plan.settings.get("application") != STREAMS and plan.settings.get(GROUP_PROTOCOL) != SHARE
+    found = plan.consumer.properties if has_assignor else ()
+    own = [one.name for one in found if is_of_dotnet(one.name, one.property)]
+    names = plan.settings.get("client_profile", ["librdkafka" if own else "java"])
     profile = names if isinstance(names, str) else names[0]
     if "client_profile" not in plan.settings:
-        plan.assumed.append(f"client_profile={profile}")
+        why = f" ({own[0]} is a name of .NET's client, which wraps it)" if own else ""
+        plan.assumed.append(f"client_profile={profile}{why}")
+        plan.settings.update({"client_profile": names} if own else {})
     instead = UNSUPPORTED.get(plan.settings.get(GROUP_PROTOCOL, CLASSIC), {})
     known = PROFILES.get(profile)
-    has_assignor = plan.settings.get("application") != STREAMS and plan.settings.get(GROUP_PROTOCOL) != SHARE
     for of_client in _CLIENT_DEFAULTS if has_assignor else _CLIENT_DEFAULTS[1:]:
         name = instead.get(of_client, of_client)
         if name not in plan.settings:

@@ -196,6 +196,11 @@ def _dotted(name: str) -> str:
     return re.sub("_+", ".", _CAPITAL.sub("_", name)).lower()
 
 
+def is_of_dotnet(name: str, setting: str) -> bool:
+    """Whether the name of a setting is that of Confluent's client for .NET: Kafka__GroupId of group.id."""
+    return "." in setting and re.split("[_.]", name)[-1] == setting.title().replace(".", "")
+
+
 def relaxed(name: str) -> str:
     """Spring takes a variable for a name with dots and dashes."""
     return re.sub(r"[._\-]", "", name).lower()
