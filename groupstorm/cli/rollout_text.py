@@ -15,6 +15,8 @@ from groupstorm.storms.deployments.manifests.plan import Plan
 from groupstorm.storms.runs.contradictions import contradictions, growing_lag, outlasts_polls
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.verdicts.alternatives import AS_IT_IS, Advice, Alternative, advise_alternative
+from groupstorm.verdicts.measures import NOTICED_SHARE, spread_of
+from groupstorm.wording import seconds
 
 #: Why objects of some kinds are not used, and those of all others.
 _WHY_UNUSED = {
@@ -28,6 +30,8 @@ _WHY_UNUSED = {
     "StatefulSet": "not the consumer",
 }
 _NO_PART = "no part in a rollout"
+#: A person notices a rollout that is shorter by so much.
+SHORTER_S = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +59,24 @@ class Answer:
             name: why for name, one in self.rollouts.items() if (why := one.stands()) and name != AS_IT_IS
         }
         overload = growing_lag(self.settings)
-        return advise_alternative(figures, self.alternatives, never, " ".join(overload))
+        advice = advise_alternative(figures, self.alternatives, never, " ".join(overload))
+        shorter = self._shorter(advice.chosen or AS_IT_IS)
+        return Advice(advice.chosen, [*advice.sentences, *shorter])
+
+    def _shorter(self, chosen: str) -> Iterator[str]:
+        """How long the rollout itself takes, which is no figure of the group, where others take much less."""
+        spreads = {
+            name: spread_of(each.seconds for each in one.outcomes) for name, one in self.rollouts.items()
+        }
+        took = spreads.pop(chosen)
+        for name, one in spreads.items():
+            if one is None or took is None or self.rollouts[name].stands():
+                continue
+            if took.median - one.median >= max(SHORTER_S, NOTICED_SHARE * took.median):
+                yield (
+                    f"The rollout itself takes {seconds(one.median)} with {name}, and {seconds(took.median)} "
+                    f"with {chosen}."
+                )
 
 
 def print_rollout(answer: Answer, everything: bool) -> None:

@@ -181,7 +181,10 @@ def recommendation(
         only = "the only one that settles and keeps up and whose settings do not contradict themselves"
         sentences = [f"Recommendation: {chosen}, {only}."]
     else:
-        sentences = [_chosen(chosen, others, defaults), *_may_be_better(choice), _beaten(choice)]
+        trades = _trades(chosen, others, variants) if chosen == defaults.has_them else {}
+        alike = [name for name in others if name not in trades]
+        sentences = [_chosen(chosen, alike, defaults), *_may_be_better(choice), *trades.values()]
+        sentences.append(_beaten(choice))
     plain = defaults.has_them
     if plain not in variants and (to_set := defaults.sets.get(chosen)):
         sentences.append(f"Set {to_set}.")
@@ -250,6 +253,17 @@ def _may_be_better(choice: Choice) -> list[str]:
         are = "is" if len(calmer) == 1 else "are"
         sentences.append(f"As good in the median, but better with the worst seed, {are} {listed(calmer)}.")
     return sentences
+
+
+def _trades(chosen: str, others: Sequence[str], variants: Runs) -> dict[str, str]:
+    """Sentences on those that are as good by the ranking, and better than ``chosen`` in another figure."""
+    every = [figures for runs in variants.values() for figures in runs]
+    found = {name: changes(variants[chosen], variants[name], every) for name in others}
+    return {
+        name: f"{name} is as good by the ranking; {changes_sentence(each)}"
+        for name, each in found.items()
+        if any(one.is_better for one in each)
+    }
 
 
 def _in_full(change: Change) -> str:

@@ -229,9 +229,13 @@ def test_a_hook_that_does_more_than_sleep_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_rollout_that_nothing_makes_cheaper_stays_as_it_is(tmp_path: Path) -> None:
-    content = alternatives(tmp_path, workload(container=READY))
+    """Four pods of 5 s and 60 s until they are available, two at a time: twice the time of all at once."""
+    content = alternatives(tmp_path, workload(container=READY, minReadySeconds=60))
     assert content["recommended"] == "as-it-is"
     assert content["answer"].startswith("Recommendation: stay with as-it-is, the settings in use: ")
+    assert re.search(
+        r"The rollout itself takes \d+\.\d s with more-surge, and 1\d\d s with as-it-is\.", content["answer"]
+    )
     assert list(content["alternatives"]) == ["cooperative-sticky", "static-members", "kip-848", "more-surge"]
     assert content["alternatives"]["cooperative-sticky"]["lines"] == [
         "partition.assignment.strategy=org.apache.kafka.clients.consumer.CooperativeStickyAssignor"

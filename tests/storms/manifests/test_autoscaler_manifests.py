@@ -239,5 +239,6 @@ def test_budgets_and_autoscalers_of_others_are_not_used() -> None:
 
 
 def test_a_threshold_that_is_no_number() -> None:
-    with pytest.raises(InputError, match=r"metadata.lagThreshold: 'many': expected a whole number"):
-        plan_of(workload(), scaled_object({"lagThreshold": "many"}))
+    for refused in ("many", "0"):
+        with pytest.raises(InputError, match=rf"lagThreshold: '{refused}': expected a whole number from 1 on"):
+            plan_of(workload(), scaled_object({"lagThreshold": refused}))

@@ -166,9 +166,10 @@ def _kafka_trigger(metadata: Fields) -> dict[str, Any]:
         written = metadata.scalar(name)
         if written is None:
             continue
-        if not (written.isascii() and written.isdigit() and int(written) <= INT32_MAX):
-            raise InputError(f"{metadata.where}.{name}: {written!r}: expected a whole number")
-        settings[setting] = max(int(written), 1 if setting == "lag_threshold" else 0)
+        least = 1 if setting == "lag_threshold" else 0  # KEDA refuses a trigger with less
+        if not (written.isascii() and written.isdigit() and least <= int(written) <= INT32_MAX):
+            raise InputError(f"{metadata.where}.{name}: {written!r}: expected a whole number from {least} on")
+        settings[setting] = int(written)
     for name, setting in _FLAGS.items():
         if (written := metadata.scalar(name)) is not None:
             settings[setting] = written.lower() == "true"
