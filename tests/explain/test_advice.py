@@ -405,3 +405,22 @@ def test_a_process_that_stood_still_is_back_and_no_shorter_session_helps(tmp_pat
     (finding,) = [one for one in found.findings if one.pattern.name == "session-expired"]
     assert len(finding.rebalances) == len(found.history.rebalances) == 2
     assert finding.pattern.advice.startswith("member-1: raise session.timeout.ms above the time for which a ")
+
+
+def test_share_consumers_that_an_autoscaler_stops_and_starts_do_not_restart(tmp_path: Path) -> None:
+    text = """
+name: thumbs
+figures_from: warm_up_ms
+settings:
+  {group.protocol: share, members: 12, partitions: 2, process_ms: 400, record_rate: 10, max.poll.records: 1,
+  record_rate_over_time: [{at: 0, factor: 1}, {at: 150s, factor: 0}, {at: 180s, factor: 1}],
+  start_ms: 12s, stop_grace_ms: 1s, autoscaler: hpa, min_replicas: 2, max_replicas: 12, lag_threshold: 2,
+  scale_down_stabilization_ms: 0}
+steps:
+  - {at_ms: 0, do: start}
+  - {at_ms: 90s, do: autoscale, for_ms: 150s}
+"""
+    one = explained(scenario_storm(tmp_path, text))
+    assert sum(each.cause == "left" for each in one.history.went()) >= 3
+    assert "aligned-restart" not in names(one)
+    assert "deploy-wave" not in names(one)

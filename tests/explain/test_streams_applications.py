@@ -132,3 +132,41 @@ def test_tasks_that_a_new_instance_takes_without_state_are_not_those_of_a_lost_h
     )
     assert found.match.members == ("instance-1",)
     assert found.pattern.advice == "Raise group.streams.num.standby.replicas."
+
+
+@pytest.mark.parametrize("settings", ["", "group.protocol: streams, "])
+def test_threads_of_one_process_are_no_wave_and_no_autoscaler(tmp_path: Path, settings: str) -> None:
+    """An instance is lost, another one is added, and one is stopped: each time three of the nine members."""
+    text = f"""
+name: ledger
+figures_from: 10m
+settings:
+  {{application: streams, members: 3, num.stream.threads: 3, partitions: 9, stateless_topics: 1,
+  record_rate: 5, start_ms: 15s, {settings}}}
+steps:
+  - {{at_ms: 0, do: start}}
+  - {{at_ms: 12m, do: crash-restart, members: [1]}}
+  - {{at_ms: 30m, do: add, count: 1}}
+  - {{at_ms: 50m, do: stop, members: [0]}}
+"""
+    found = set(names(explained(scenario_storm(tmp_path, text))))
+    assert not found & {"aligned-restart", "deploy-wave", "autoscaler-flapping"}
+
+
+def test_a_rolling_restart_of_an_application_is_no_autoscaler(tmp_path: Path) -> None:
+    """Figures count from a time on when all members are there: the rounds before it say how many."""
+    text = """
+name: fraud
+figures_from: 10m
+settings:
+  {application: streams, group.protocol: streams, members: 6, num.stream.threads: 2, partitions: 12,
+  stateless_topics: 1, record_rate: 5, start_ms: {exactly: 80s}}
+steps:
+  - {at_ms: 0, do: start}
+  - {at_ms: 12m, do: rolling-restart}
+  - {at_ms: 50m, do: lose-host, members: [3]}
+  - {at_ms: 70m, do: add, count: 1}
+"""
+    found = names(explained(scenario_storm(tmp_path, text)))
+    assert "deploy-wave" in found
+    assert "autoscaler-flapping" not in found
