@@ -424,3 +424,11 @@ steps:
     assert sum(each.cause == "left" for each in one.history.went()) >= 3
     assert "aligned-restart" not in names(one)
     assert "deploy-wave" not in names(one)
+
+
+def test_a_share_consumer_that_polls_too_late_after_a_deploy_is_no_part_of_it(tmp_path: Path) -> None:
+    slow = ", max.poll.interval.ms: 20s, slow_records: [{partition: 0, at: 3m, takes: 30s}]"
+    one = explained(scenario_storm(tmp_path, SHARE % slow + "  - {at_ms: 2m, do: rolling-restart}\n"))
+    (wave,) = [each.match for each in one.findings if each.pattern.name == "deploy-wave"]
+    assert wave.sentence.startswith("4 members stopped and came back or were replaced, one after the other")
+    assert sum(each.cause == "left" for each in one.history.went()) > 4

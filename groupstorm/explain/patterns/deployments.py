@@ -249,15 +249,18 @@ def _planned(history: History) -> list[Restart]:
     for change in history.came():
         came.setdefault(change.member, []).append(change.time_us)
 
+    def joined_us(gone: Change, down_us: int) -> int:
+        return max((us for us in came.get(gone.member, ()) if us < down_us), default=0)
+
     def step(gone: Change) -> str:
-        """The step that asked its process to stop; "" if no row tells."""
-        before = [one for one in asked.get(process_of(gone.member), ()) if one.time_us <= gone.time_us]
-        return str(before[-1].row["cause"]) if before else ""
+        """The step that asked its process to stop since it joined; "" if no row tells."""
+        since_us = joined_us(gone, gone.time_us)
+        told = [one for one in asked.get(process_of(gone.member), ()) if since_us <= one.time_us <= gone.time_us]
+        return str(told[-1].row["cause"]) if told else ""
 
     def has_failed(gone: Change, down_us: int) -> bool:
         """A member of librdkafka that is too slow leaves its consumer group when it polls again."""
-        joined_us = max((us for us in came.get(gone.member, ()) if us < down_us), default=0)
-        from_us = min(down_us - FAILED_US, max(joined_us, down_us - LEAVES_US))
+        from_us = min(down_us - FAILED_US, max(joined_us(gone, down_us), down_us - LEAVES_US))
         return any(from_us <= us <= down_us + FAILED_US for us in failed.get(gone.member, ()))
 
     return [
