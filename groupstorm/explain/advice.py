@@ -57,6 +57,7 @@ def advice_for(finding: Finding, history: History) -> str:
     if history.has_threads:
         text = _OF_KIND.get(("streams", pattern.name), text).replace("protocol=consumer", "protocol=streams")
     if history.is_consumer_group:
+        text = _OF_KIND.get(("epochs", pattern.name), text)
         text = text.replace(" session.timeout.ms", " group.consumer.session.timeout.ms")
     if history.is_shared:
         text = _OF_KIND.get(("share", pattern.name), text).replace("group.consumer.", "group.share.")
@@ -132,7 +133,7 @@ def _deploy_wave(finding: Finding, history: History) -> str:
     if is_static:
         static = "keep each group.instance.id over restarts (StatefulSet), and close without LeaveGroup"
     else:
-        static = "use static members if a process is back within session.timeout.ms"
+        static = "use static members (StatefulSet) if a process is back within session.timeout.ms"
     protocol = _protocol(history)
     # only cooperative rebalances have a second round after the first one has ended
     has_second = any(before.ended is not None for one in history.rebalances for before in one.rounds[:-1])

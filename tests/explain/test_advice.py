@@ -27,7 +27,7 @@ from tests.explain.explaining import (
 SMALL = {"members": 4, "partitions": 8}
 SIX = {"members": 6, "partitions": 24}
 COST = "(groupstorm whatif says what it would have cost)"
-STATIC = "Use static members if a process is back within session.timeout.ms."
+STATIC = "Use static members (StatefulSet) if a process is back within session.timeout.ms."
 NO_ROUND = "Nothing in the group: partitions wait for as long as a restart takes. Make restarts faster."
 NEW_PROTOCOL = "or use group.protocol=consumer, in which nobody waits for the slow one."
 
@@ -432,3 +432,12 @@ def test_a_share_consumer_that_polls_too_late_after_a_deploy_is_no_part_of_it(tm
     (wave,) = [each.match for each in one.findings if each.pattern.name == "deploy-wave"]
     assert wave.sentence.startswith("4 members stopped and came back or were replaced, one after the other")
     assert sum(each.cause == "left" for each in one.history.went()) > 4
+
+
+@pytest.mark.parametrize("protocol", ["consumer", "share"])
+def test_a_coordinator_with_epochs_sees_new_partitions_by_itself(tmp_path: Path, protocol: str) -> None:
+    grows = "  - {at_ms: 2m, do: add-partitions, topic: topic-0, partitions: 6}\n"
+    text = SHARE.replace("protocol: share", f"protocol: {protocol}") % "" + grows
+    found, *_ = explained(scenario_storm(tmp_path, text)).findings
+    assert (found.pattern.name, len(found.rebalances)) == ("topics-changed", 1)
+    assert f"next heartbeats (group.{protocol}.heartbeat.interval.ms)" in found.pattern.advice

@@ -234,8 +234,9 @@ def _turns(sizes: Sequence[tuple[int, int]], members: int, threads: int) -> list
 
 
 def _planned(history: History) -> list[Restart]:
-    """Restarts of processes that stopped in order, neither because something failed nor for an autoscaler. Twins that take a static
-    membership from each other do not stop, nor do share consumers of a storm that poll too late."""
+    """Restarts of processes that stopped in order, neither because something failed nor for an autoscaler.
+    Twins that take a static membership from each other do not stop, nor do share consumers of a storm that
+    poll too late."""
     asked: dict[str, list[Incident]] = {}
     for incident in history.of_kind("asked-to-stop"):
         asked.setdefault(incident.member, []).append(incident)
@@ -255,7 +256,9 @@ def _planned(history: History) -> list[Restart]:
     def step(gone: Change) -> str:
         """The step that asked its process to stop since it joined; "" if no row tells."""
         since_us = joined_us(gone, gone.time_us)
-        told = [one for one in asked.get(process_of(gone.member), ()) if since_us <= one.time_us <= gone.time_us]
+        told = [
+            one for one in asked.get(process_of(gone.member), ()) if since_us <= one.time_us <= gone.time_us
+        ]
         return str(told[-1].row["cause"]) if told else ""
 
     def has_failed(gone: Change, down_us: int) -> bool:

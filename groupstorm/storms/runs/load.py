@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from groupstorm.storms.scenario.consistency import commit_ns, is_shared
 from groupstorm.storms.scenario.member_rules import STRATEGY
-from groupstorm.storms.scenario.setting_names import CLASSIC, GROUP_PROTOCOL, LARGEST_GROUP, STREAMS
 from groupstorm.storms.scenario.record_rate_settings import RateChanges
+from groupstorm.storms.scenario.setting_names import CLASSIC, GROUP_PROTOCOL, LARGEST_GROUP, STREAMS
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_work import Machines, SlowRecordList
 from groupstorm.storms.scenario.steps import Step, partitions_at_end
