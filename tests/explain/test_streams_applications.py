@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from groupstorm.explain.findings import Finding
-from tests.explain.explaining import SECOND_US, explained, names, scenario_storm
+from tests.explain.explaining import SECOND_US, explained, names, scenario_storm, storm
 from tests.explain.test_first_answers import answer
 from tests.imports.importing import broker_line, client_line, joins, rows, stabilized
 
@@ -170,3 +170,10 @@ steps:
     found = names(explained(scenario_storm(tmp_path, text)))
     assert "deploy-wave" in found
     assert "autoscaler-flapping" not in found
+
+
+def test_threads_that_a_classic_group_refused_are_counted_together(tmp_path: Path) -> None:
+    one = explained(storm(tmp_path, "migrate-streams", "leave-first", {"members": 4, "partitions": 6}))
+    (found,) = [each.match for each in one.findings if each.pattern.name == "migration-refused"]
+    assert len(found.members) == 6
+    assert found.sentence.startswith("Refused 6 times in all by a classic group, for the new protocol: inst")
