@@ -320,7 +320,8 @@ def first_answer(history: History) -> str:
     if history.rebalances or history.rebalances_are_least:
         return " ".join(sentences)
     if history.is_shown_quiet:
-        return "" if history.absences or history.of_kind("crashed") else "The group was quiet."
+        quiet = "No member came or went." if history.is_shared else "The group was quiet."
+        return "" if history.absences or history.of_kind("crashed") else quiet
     add = _ADD_BROKER if history.has_member_rows else _ADD_CLIENTS
     lasted = lasting(history.shown_us)
     return " ".join(

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from groupstorm.explain.advice import first_answer
 from groupstorm.trace.reader import read_rows
 from tests.explain.explaining import (
     END_OF_FORMED,
@@ -441,3 +442,14 @@ def test_a_coordinator_with_epochs_sees_new_partitions_by_itself(tmp_path: Path,
     found, *_ = explained(scenario_storm(tmp_path, text)).findings
     assert (found.pattern.name, len(found.rebalances)) == ("topics-changed", 1)
     assert f"next heartbeats (group.{protocol}.heartbeat.interval.ms)" in found.pattern.advice
+
+
+def test_a_share_group_whose_records_are_given_up_is_not_called_quiet(tmp_path: Path) -> None:
+    one = explained(
+        scenario_storm(
+            tmp_path,
+            SHARE
+            % ", group.share.record.lock.duration.ms: 1s, machines: [{members: [0, 1, 2, 3], factor: 9}]",
+        )
+    )
+    assert first_answer(one.history) == "No member came or went."
