@@ -7,7 +7,9 @@ from typing import Final
 
 import pytest
 
+from groupstorm.cli.explain import print_explanation
 from groupstorm.explain.findings import Finding
+from groupstorm.wording import seconds
 from tests.explain.explaining import SECOND_US, explained, names, scenario_storm, storm
 from tests.explain.test_first_answers import answer
 from tests.imports.importing import broker_line, client_line, joins, rows, stabilized
@@ -177,3 +179,15 @@ def test_threads_that_a_classic_group_refused_are_counted_together(tmp_path: Pat
     (found,) = [each.match for each in one.findings if each.pattern.name == "migration-refused"]
     assert len(found.members) == 6
     assert found.sentence.startswith("Refused 6 times in all by a classic group, for the new protocol: inst")
+
+
+def test_the_time_in_which_tasks_restore_is_told_though_their_partitions_have_owners(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Standbys that have just begun have little of the state: no pattern is about them."""
+    run = scenario_storm(tmp_path, LOST_HOST % ", group.protocol: streams, num.standby.replicas: 1")
+    one = explained(run)
+    down_s = one.history.figures.task_downtime_seconds if one.history.figures else None
+    assert down_s is not None
+    print_explanation(one, {}, everything=False)
+    assert f"Tasks were down for {seconds(down_s)} in all, " in " ".join(capsys.readouterr().out.split())
