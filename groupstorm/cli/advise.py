@@ -223,9 +223,11 @@ def _bought(advice: Advice, goals: Sequence[Requirement], before: Tried, after: 
     parts = []
     for figure in dict.fromkeys([*asked, UNOWNED]):
         old, new = before.spread(figure), after.spread(figure)
-        if old is not None and new is not None and (figure in asked or new.median <= old.median):
+        if old is None or new is None or old == new:
+            continue
+        if figure in asked or new.median <= old.median:
             parts.append(f"{_phrase(figure)} {_shown(figure, old)} -> {_shown(figure, new)}")
-    return "; ".join(parts)
+    return "; ".join(parts) or "nothing by itself"
 
 
 def _prices(plain: Tried, chosen: Tried) -> Iterator[str]:

@@ -136,6 +136,7 @@ def _print_group(one: Explanation) -> None:
         since = "" if known_us is None else f" from {_at(known_us, history)} on, when owners are first known"
         print_paragraph(
             f"Time without an owner{since}, summed over partitions: {_unowned(history.unowned_us, history)}."
+            f"{_tasks_down(history)}"
         )
     if history.without_members:
         outage_us = history.outage_us
@@ -220,7 +221,7 @@ def _unowned_unknown(history: History) -> str:
 
 
 def _tasks_down(history: History) -> str:
-    """For how long tasks of Kafka Streams were down, as far as their threads' logs say it."""
+    """For how long tasks of Kafka Streams were down, their restoration included, as far as rows say it."""
     figures = history.figures
     if figures is None or figures.task_downtime_seconds is None:
         return ""

@@ -57,6 +57,7 @@ def advice_for(finding: Finding, history: History) -> str:
     if history.has_threads:
         text = _OF_KIND.get(("streams", pattern.name), text).replace("protocol=consumer", "protocol=streams")
     if history.is_consumer_group:
+        text = _OF_KIND.get(("epochs", pattern.name), text)
         text = text.replace(" session.timeout.ms", " group.consumer.session.timeout.ms")
     if history.is_shared:
         text = _OF_KIND.get(("share", pattern.name), text).replace("group.consumer.", "group.share.")
@@ -322,7 +323,8 @@ def first_answer(history: History) -> str:
     if history.rebalances or history.rebalances_are_least:
         return " ".join(sentences)
     if history.is_shown_quiet:
-        return "" if history.absences or history.of_kind("crashed") else "The group was quiet."
+        quiet = "No member came or went." if history.is_shared else "The group was quiet."
+        return "" if history.absences or history.of_kind("crashed") else quiet
     add = _ADD_BROKER if history.has_member_rows else _ADD_CLIENTS
     lasted = lasting(history.shown_us)
     return " ".join(

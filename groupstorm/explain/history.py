@@ -95,6 +95,8 @@ class History:
     rebalances: list[Rebalance] = field(default_factory=list)
     absences: list[Absence] = field(default_factory=list)
     changes: list[Change] = field(default_factory=list)
+    #: Members that had come and not gone before `from_us`, by the rows.
+    members_before: int = 0
     incidents: dict[str, list[Incident]] = field(default_factory=dict)
     subscriptions: dict[str, tuple[tuple[str, ...], Row]] = field(default_factory=dict)
     slow_revocations: list[SlowRevocation] = field(default_factory=list)

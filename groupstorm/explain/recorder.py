@@ -377,6 +377,8 @@ class Recorder:
         history = self._history
         if change.time_us >= history.from_us:
             history.changes.append(change)
+        else:
+            history.members_before += 1 if change.kind is ChangeKind.CAME else -1
         history.is_empty = history.is_empty and change.kind is not ChangeKind.CAME
         self._epochs.changed(change)
         now = self._round

@@ -96,6 +96,8 @@ _NEVER = 2**62
 
 #: `rejoin_requested` with this cause: the leader's metadata have changed (only a leader compares them).
 _SEEN = "metadata-changed"
+#: A round that begins so brings nobody in the place of a member that is gone.
+_OF_THE_OTHERS = frozenset({Cause.MEMBER_UPDATED, Cause.LEADER_REJOINED, Cause.LEFT})
 _NEW = "had it, as it was new"
 _FIRST = "had it, as the group began"
 _ENDINGS = {
@@ -215,6 +217,8 @@ class GapReasons:
             reason = Reason.SESSION if is_dead else Reason.ASSIGN
         elif event.cause == Cause.SESSION_EXPIRED:
             reason = Reason.SESSION
+        elif event.cause in _OF_THE_OTHERS:
+            reason = Reason.REJOIN
         self._phase_over(now_us, reason, who)
         self._state, self._leader_is_back, self._has_noticed = event.state, False, False
         if event.state == GroupState.COMPLETING_REBALANCE:
@@ -443,5 +447,5 @@ def _reason(
         _ENDINGS["assignment"]: Reason.SECOND_ROUND,
         _ENDINGS["rebalance"]: Reason.REJOIN,
     }
-    is_back = came_back or (is_taken and not had_round)
+    is_back = came_back or (is_taken and not had_round and phase.reason is not Reason.REJOIN)
     return waited_for.get(ending) or (Reason.RESTART if is_back else Reason.SESSION)

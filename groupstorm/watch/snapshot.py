@@ -259,8 +259,11 @@ def _collection(kind: Any, one: _Codec) -> _Codec:
 
 def _mapping(kind: Any, key: Any, hint: Any) -> _Codec:
     if key is not str:  # JSON's keys are texts
-        pairs = _collection(kind, _codec(tuple[key, hint]))
-        return _Codec(lambda values, state: pairs.write(values.items(), state), pairs.read)
+        pairs = _collection(dict, _codec(tuple[key, hint]))
+        return _Codec(
+            lambda values, state: pairs.write(values.items(), state),
+            lambda data, state: kind(pairs.read(data, state)),  # a Counter of pairs would count them
+        )
     one = _codec(hint)
 
     def write(values: Any, state: _Pass) -> dict[str, Any]:

@@ -57,3 +57,11 @@ def test_the_smallest_of_changes_that_are_as_good_may_leave_a_little_more_than_o
     assert next(advice_sentences(advice, [])) == f"Change static: {among}."
     alone = Advice("unowned_partition_seconds", plain, [large], large)
     assert next(advice_sentences(alone, [])) == f"Change sticky: {least}."
+
+
+def test_one_of_two_changes_may_buy_nothing_by_itself() -> None:
+    plain, limit = tried(generations=16, unowned_s=8), Alternative("limit", 2, "", {"a": 1})
+    alone = tried(limit, generations=16, unowned_s=8)
+    both = tried(STATIC, limit, generations=0, unowned_s=8)
+    said = [*advice_sentences(Advice("generations", plain, [alone, both], both), [parse("generations==0")])]
+    assert said[1:3] == ["limit buys: nothing by itself.", f"{both.label} buys: generations 16 -> 0."]

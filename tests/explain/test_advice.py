@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from groupstorm.explain.advice import first_answer
 from groupstorm.trace.reader import read_rows
 from tests.explain.explaining import (
     END_OF_FORMED,
@@ -431,3 +432,50 @@ def test_a_process_that_stood_still_is_back_and_no_shorter_session_helps(tmp_pat
     (finding,) = [one for one in found.findings if one.pattern.name == "session-expired"]
     assert len(finding.rebalances) == len(found.history.rebalances) == 2
     assert finding.pattern.advice.startswith("member-1: raise session.timeout.ms above the time for which a ")
+
+
+def test_share_consumers_that_an_autoscaler_stops_and_starts_do_not_restart(tmp_path: Path) -> None:
+    text = """
+name: thumbs
+figures_from: warm_up_ms
+settings:
+  {group.protocol: share, members: 12, partitions: 2, process_ms: 400, record_rate: 10, max.poll.records: 1,
+  record_rate_over_time: [{at: 0, factor: 1}, {at: 150s, factor: 0}, {at: 180s, factor: 1}],
+  start_ms: 12s, stop_grace_ms: 1s, autoscaler: hpa, min_replicas: 2, max_replicas: 12, lag_threshold: 2,
+  scale_down_stabilization_ms: 0}
+steps:
+  - {at_ms: 0, do: start}
+  - {at_ms: 90s, do: autoscale, for_ms: 150s}
+"""
+    one = explained(scenario_storm(tmp_path, text))
+    assert sum(each.cause == "left" for each in one.history.went()) >= 3
+    assert "aligned-restart" not in names(one)
+    assert "deploy-wave" not in names(one)
+
+
+def test_a_share_consumer_that_polls_too_late_after_a_deploy_is_no_part_of_it(tmp_path: Path) -> None:
+    slow = ", max.poll.interval.ms: 20s, slow_records: [{partition: 0, at: 3m, takes: 30s}]"
+    one = explained(scenario_storm(tmp_path, SHARE % slow + "  - {at_ms: 2m, do: rolling-restart}\n"))
+    (wave,) = [each.match for each in one.findings if each.pattern.name == "deploy-wave"]
+    assert wave.sentence.startswith("4 members stopped and came back or were replaced, one after the other")
+    assert sum(each.cause == "left" for each in one.history.went()) > 4
+
+
+@pytest.mark.parametrize("protocol", ["consumer", "share"])
+def test_a_coordinator_with_epochs_sees_new_partitions_by_itself(tmp_path: Path, protocol: str) -> None:
+    grows = "  - {at_ms: 2m, do: add-partitions, topic: topic-0, partitions: 6}\n"
+    text = SHARE.replace("protocol: share", f"protocol: {protocol}") % "" + grows
+    found, *_ = explained(scenario_storm(tmp_path, text)).findings
+    assert (found.pattern.name, len(found.rebalances)) == ("topics-changed", 1)
+    assert f"next heartbeats (group.{protocol}.heartbeat.interval.ms)" in found.pattern.advice
+
+
+def test_a_share_group_whose_records_are_given_up_is_not_called_quiet(tmp_path: Path) -> None:
+    one = explained(
+        scenario_storm(
+            tmp_path,
+            SHARE
+            % ", group.share.record.lock.duration.ms: 1s, machines: [{members: [0, 1, 2, 3], factor: 9}]",
+        )
+    )
+    assert first_answer(one.history) == "No member came or went."

@@ -7,8 +7,10 @@ from typing import Final
 
 import pytest
 
+from groupstorm.cli.explain import print_explanation
 from groupstorm.explain.findings import Finding
-from tests.explain.explaining import SECOND_US, explained, names, scenario_storm
+from groupstorm.wording import seconds
+from tests.explain.explaining import SECOND_US, explained, names, scenario_storm, storm
 from tests.explain.test_first_answers import answer
 from tests.imports.importing import broker_line, client_line, joins, rows, stabilized
 
@@ -131,4 +133,61 @@ def test_tasks_that_a_new_instance_takes_without_state_are_not_those_of_a_lost_h
         "moved to instances without state. Their downtime, from the end of their owners on: "
     )
     assert found.match.members == ("instance-1",)
-    assert found.pattern.advice == "Raise group.streams.num.standby.replicas."
+    assert found.pattern.advice.startswith("Raise group.streams.num.standby.replicas, and let disks outlast")
+
+
+@pytest.mark.parametrize("settings", ["", "group.protocol: streams, "])
+def test_threads_of_one_process_are_no_wave_and_no_autoscaler(tmp_path: Path, settings: str) -> None:
+    """An instance is lost, another one is added, and one is stopped: each time three of the nine members."""
+    text = f"""
+name: ledger
+figures_from: 10m
+settings:
+  {{application: streams, members: 3, num.stream.threads: 3, partitions: 9, stateless_topics: 1,
+  record_rate: 5, start_ms: 15s, {settings}}}
+steps:
+  - {{at_ms: 0, do: start}}
+  - {{at_ms: 12m, do: crash-restart, members: [1]}}
+  - {{at_ms: 30m, do: add, count: 1}}
+  - {{at_ms: 50m, do: stop, members: [0]}}
+"""
+    found = set(names(explained(scenario_storm(tmp_path, text))))
+    assert not found & {"aligned-restart", "deploy-wave", "autoscaler-flapping"}
+
+
+def test_a_rolling_restart_of_an_application_is_no_autoscaler(tmp_path: Path) -> None:
+    """Figures count from a time on when all members are there: the rounds before it say how many."""
+    text = """
+name: fraud
+figures_from: 10m
+settings:
+  {application: streams, group.protocol: streams, members: 6, num.stream.threads: 2, partitions: 12,
+  stateless_topics: 1, record_rate: 5, start_ms: {exactly: 80s}}
+steps:
+  - {at_ms: 0, do: start}
+  - {at_ms: 12m, do: rolling-restart}
+  - {at_ms: 50m, do: lose-host, members: [3]}
+  - {at_ms: 70m, do: add, count: 1}
+"""
+    found = names(explained(scenario_storm(tmp_path, text)))
+    assert "deploy-wave" in found
+    assert "autoscaler-flapping" not in found
+
+
+def test_threads_that_a_classic_group_refused_are_counted_together(tmp_path: Path) -> None:
+    one = explained(storm(tmp_path, "migrate-streams", "leave-first", {"members": 4, "partitions": 6}))
+    (found,) = [each.match for each in one.findings if each.pattern.name == "migration-refused"]
+    assert len(found.members) == 6
+    assert found.sentence.startswith("Refused 6 times in all by a classic group, for the new protocol: inst")
+
+
+def test_the_time_in_which_tasks_restore_is_told_though_their_partitions_have_owners(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Standbys that have just begun have little of the state: no pattern is about them."""
+    run = scenario_storm(tmp_path, LOST_HOST % ", group.protocol: streams, num.standby.replicas: 1")
+    one = explained(run)
+    down_s = one.history.figures.task_downtime_seconds if one.history.figures else None
+    assert down_s is not None
+    print_explanation(one, {}, everything=False)
+    assert f"Tasks were down for {seconds(down_s)} in all, " in " ".join(capsys.readouterr().out.split())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -174,6 +175,22 @@ def test_a_slow_member_holds_the_join_phase_up(last: Sequence[tuple[float, Trace
 def test_a_static_member_that_comes_back_needs_no_round() -> None:
     found = divided((10, revoked("a", "close", "p0")), (35, assigned("a", "p0")))
     assert in_seconds(found) == {Reason.RESTART: 25}
+
+
+@pytest.mark.parametrize(
+    ("cause", "until"), [("member-updated", Reason.SESSION), ("pending-member", Reason.RESTART)]
+)
+def test_a_round_that_another_member_begins_brings_nobody_back(cause: str, until: Reason) -> None:
+    """Kafka Streams probes while an instance that closed without a LeaveGroup is still in the group."""
+    found = divided(
+        (10, revoked("a", "close", "p0")),
+        (48, state("PreparingRebalance", cause)),
+        (55, removed("a", "session-expired")),
+        (55, state("CompletingRebalance", "all-joined")),
+        (55, state("Stable", "assigned")),
+        (55, assigned("b", "p0")),
+    )
+    assert found.us == Counter({until: 38_000_000}) + Counter({Reason.SESSION: 7_000_000})
 
 
 def test_what_a_cooperative_member_gives_up_waits_for_the_second_round() -> None:

@@ -245,6 +245,17 @@ def test_settings_of_the_broker_that_files_leave_out_have_defaults_too() -> None
     assert found.cautions["60"] == f"{name} is the broker's, for all its groups."
 
 
+def test_a_standby_needs_disk_and_is_the_brokers_in_a_streams_group() -> None:
+    for protocol in ("classic", "streams"):
+        given = {"application": "streams", "group.protocol": protocol}
+        some = {f"{count}": resolved(**given, **{"num.standby.replicas": count}) for count in (0, 2)}
+        cautions = choices(some).cautions
+        disk = "num.standby.replicas=2: each standby of a task needs disk for one more copy of its state."
+        assert [*cautions] == ["2"]
+        assert cautions["2"].startswith(disk)
+        assert ("group.streams.num.standby.replicas" in cautions["2"]) == (protocol == "streams")
+
+
 def test_a_record_lock_below_the_default_is_a_caution_with_its_duration() -> None:
     locks = {
         str(s): resolved(**{"group.protocol": "share", "group.share.record.lock.duration.ms": s * 1000})

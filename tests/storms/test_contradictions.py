@@ -330,3 +330,16 @@ def test_an_autoscaler_that_no_step_lets_work_is_named() -> None:
     [idle] = of_steps(autoscaler="hpa")
     assert idle.startswith("autoscaler: hpa scales nothing here")
     assert not of_steps({"at_ms": 1_000, "do": "autoscale", "for_ms": 60_000}, autoscaler="hpa")
+
+
+def test_the_load_of_steps_is_their_last_rate_and_the_hot_partition_is_not_each() -> None:
+    """The mean until a burst was over, times the partitions that come later, arrives at no time."""
+    burst = [{"at": "5m", "factor": 4}, {"at": "9m", "factor": 1}]
+    share = {"group.protocol": "share", "members": 6, "partitions": 4, "process_ms": 580, "record_rate": 3}
+    grows = {"x": [Step(0, "start"), Step(60_000, "add-partitions", topic="topic-0", partitions=8)]}
+    *_, sentence = contradictions({"x": settings(**share, record_rate_over_time=burst)}, grows)
+    assert sentence.startswith("24 records a second arrive, and 6 members process at most 10: the lag grows")
+    assert "16 members" in sentence
+    hot = {"record_skew": {"hot": {"partitions": 1, "share": "40%"}}, "process_ms": 2000, "record_rate": 1}
+    *_, sentence = contradictions({"x": settings(members=6, partitions=6, **hot)})
+    assert sentence.startswith("one partition gets 2.4 records a second, and its owner processes at most 0.5")

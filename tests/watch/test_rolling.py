@@ -21,6 +21,7 @@ from tests.watch.rolling_rows import SECOND, SPAN_US, generation_row, rows_of, s
 STORMS = [
     ("rolling-deploy", "eager"),
     ("rolling-deploy", "consumer"),
+    ("poison-in-a-share-group", "released"),
     pytest.param(("rolling-deploy", "cooperative"), marks=pytest.mark.slow),
     pytest.param(("deploy-and-crash", "eager"), marks=pytest.mark.slow),
     pytest.param(("deploy-and-crash", "static"), marks=pytest.mark.slow),

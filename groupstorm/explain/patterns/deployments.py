@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -27,6 +28,7 @@ from groupstorm.explain.patterns.selecting import (
     unwritten_spans,
     with_changes,
 )
+from groupstorm.history.causes import process_of
 from groupstorm.history.rebalances import REPLACED, Absence, Change, ChangeKind, Rebalance, Row
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.wording import counted, lasting, listed
@@ -49,7 +51,7 @@ FAILED_US: Final = 5 * SECOND_US
 #: It has left so long after that at the latest.
 LEAVES_US: Final = 60 * SECOND_US
 #: An autoscaler that flaps: it grows, shrinks and grows again (or the other way round), each time by two
-#: members at least and by so much of the largest size.
+#: processes at least and by so much of the largest size.
 TURNS_MIN: Final = 2
 STEP_MIN: Final = 2
 STEP_PERCENT: Final = 30
@@ -145,12 +147,13 @@ def migration(history: History) -> Match | None:
 
 def autoscaler(history: History) -> Match | None:
     """A group that grows and shrinks in turns: its size changes direction at least twice, each time by two
-    members or more and by 30 % of its largest size. The size is the median over three and a half
+    processes or more and by 30 % of its largest size. The size is the median over three and a half
     minutes, so that a deployment, which replaces what it stops, does not count; nor does the forming of
     the group, nor a group whose members mostly went because they failed."""
     from_us = formed_us(history)
     changes = [one for one in history.changes if one.time_us > from_us and one.cause not in OF_COORDINATOR]
-    turns = _turns(_sizes(changes), _members_before(history, from_us + 1) or 0)
+    threads = max(Counter(map(process_of, {one.member for one in changes})).values(), default=1)
+    turns = _turns(_sizes(changes), _members_before(history, from_us + 1) or 0, threads)
     if len(turns) <= TURNS_MIN:
         return None
     from_us, to_us = turns[0].from_us, turns[-1].to_us
@@ -205,12 +208,13 @@ def _sizes(changes: Sequence[Change]) -> list[tuple[int, int]]:
     return [(from_us + at * SAMPLE_US, sorted(near)[len(near) // 2]) for at, near in enumerate(around)]
 
 
-def _turns(sizes: Sequence[tuple[int, int]], members: int) -> list[_Turn]:
-    """The directions in which the size went, without those that are smaller than a step."""
+def _turns(sizes: Sequence[tuple[int, int]], members: int, threads: int) -> list[_Turn]:
+    """The directions in which the size went, without those that are smaller than a step. ``threads``: the
+    members of a process."""
     if not sizes:
         return []
     largest = members + max(size for _, size in sizes)
-    step = max(STEP_MIN, math.ceil(STEP_PERCENT * largest / 100))
+    step = max(STEP_MIN * threads, math.ceil(STEP_PERCENT * largest / 100))
     turns: list[_Turn] = []
     begin = low = high = last = sizes[0]
     for point in sizes:
@@ -230,9 +234,13 @@ def _turns(sizes: Sequence[tuple[int, int]], members: int) -> list[_Turn]:
 
 
 def _planned(history: History) -> list[Restart]:
-    """Restarts of processes that stopped in order, and not because something failed. Twins that take a static
-    membership from each other do not stop, nor do share consumers of a storm that poll too late."""
-    asked = {one.member for one in history.of_kind("asked-to-stop")}
+    """Restarts of processes that stopped in order, neither because something failed nor for an autoscaler.
+    Twins that take a static membership from each other do not stop, nor do share consumers of a storm that
+    poll too late."""
+    asked: dict[str, list[Incident]] = {}
+    for incident in history.of_kind("asked-to-stop"):
+        asked.setdefault(incident.member, []).append(incident)
+    others = ("scale-down", "" if history.settings.get("group.protocol") == "share" else "scale-down")
     fenced = fenced_instances(history)
     twins = () if fenced is None else fenced.members
     failed: dict[str, list[int]] = {}
@@ -242,24 +250,34 @@ def _planned(history: History) -> list[Restart]:
     for change in history.came():
         came.setdefault(change.member, []).append(change.time_us)
 
+    def joined_us(gone: Change, down_us: int) -> int:
+        return max((us for us in came.get(gone.member, ()) if us < down_us), default=0)
+
+    def step(gone: Change) -> str:
+        """The step that asked its process to stop since it joined; "" if no row tells."""
+        since_us = joined_us(gone, gone.time_us)
+        told = [
+            one for one in asked.get(process_of(gone.member), ()) if since_us <= one.time_us <= gone.time_us
+        ]
+        return str(told[-1].row["cause"]) if told else ""
+
     def has_failed(gone: Change, down_us: int) -> bool:
         """A member of librdkafka that is too slow leaves its consumer group when it polls again."""
-        joined_us = max((us for us in came.get(gone.member, ()) if us < down_us), default=0)
-        from_us = min(down_us - FAILED_US, max(joined_us, down_us - LEAVES_US))
+        from_us = min(down_us - FAILED_US, max(joined_us(gone, down_us), down_us - LEAVES_US))
         return any(from_us <= us <= down_us + FAILED_US for us in failed.get(gone.member, ()))
 
     return [
         one
         for one in find_restarts(history)
         if one.went.cause in PLANNED
-        and (one.went.member in asked or history.settings.get("group.protocol") != "share")
+        and step(one.went) not in others
         and not has_failed(one.went, one.down_us)
         and not (one.went.cause == REPLACED and one.came.member in twins)
     ]
 
 
 def _waves(restarts: Sequence[Restart]) -> list[list[Restart]]:
-    """Restarts that follow on each other, those of at least `RESTARTS_MIN` members."""
+    """Restarts that follow on each other, those of at least `RESTARTS_MIN` processes."""
     waves: list[list[Restart]] = []
     until_us = 0
     for one in restarts:
@@ -268,7 +286,7 @@ def _waves(restarts: Sequence[Restart]) -> list[list[Restart]]:
             until_us = one.down_us
         waves[-1].append(one)
         until_us = max(until_us, one.down_us, one.up_us)
-    return [wave for wave in waves if len({one.went.member for one in wave}) >= RESTARTS_MIN]
+    return [wave for wave in waves if len({process_of(one.went.member) for one in wave}) >= RESTARTS_MIN]
 
 
 def _is_within(incident: Incident, wave: Sequence[Restart]) -> bool:
@@ -283,10 +301,14 @@ def _is_aligned(history: History, wave: Sequence[Restart], at_most: bool = False
 
 
 def _members_before(history: History, time_us: int) -> int | None:
-    """The number of members in the last round before ``time_us``; None if no round says it."""
+    """The number of members in the last round before ``time_us``, else by who came and went; None if the rows
+    do not begin with an empty group."""
     before = (one for _, one in rounds_of(history) if one.begun_us < time_us)
     known = [one.members for one in before if one.members is not None]
-    return known[-1] if known else None
+    if known or not history.began_empty:
+        return known[-1] if known else None
+    came = [one.kind is ChangeKind.CAME for one in history.changes if one.time_us < time_us]
+    return history.members_before + 2 * sum(came) - len(came)
 
 
 def _belonging(history: History, waves: Sequence[Sequence[Restart]]) -> tuple[list[Rebalance], list[Absence]]:

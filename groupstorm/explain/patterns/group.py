@@ -140,7 +140,8 @@ def metadata_changed(history: History) -> Match | None:
     rebalances = [
         one
         for one in history.rebalances
-        if one.new_partitions or any(begins_after(one, two.time_us) for two in asked)
+        if one.new_partitions
+        or any(begins_after(one, two.time_us) for two in (found if one.cause == Cause.HEARTBEAT else asked))
     ]
     if not rebalances and not found:
         return None

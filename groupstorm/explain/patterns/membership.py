@@ -23,7 +23,7 @@ from groupstorm.explain.patterns.selecting import (
 )
 from groupstorm.explain.patterns.sessions import refused_starts
 from groupstorm.history.rebalances import REPLACED, Absence, ChangeKind, Rebalance
-from groupstorm.wording import counted, lasting, listed, seconds
+from groupstorm.wording import counted, lasting, listed, seconds, some
 
 #: Two processes with one group.instance.id replace each other: so often within ten minutes is no restart.
 REPLACED_MIN: Final = 3
@@ -54,7 +54,8 @@ def mixed_assignors(history: History) -> Match | None:
         return None
     members = unique(one.member for one in refused)
     times = len(refused) or sum(int(one.row["count"]) for one in counts)
-    sentence = f"{_who(members)} was refused {counted(times, 'time')} with INCONSISTENT_GROUP_PROTOCOL."
+    who = some(members) or "a member"
+    sentence = f"Refused {counted(times, 'time')} in all with INCONSISTENT_GROUP_PROTOCOL: {who}."
     return Match(
         sentence, members, *_since(history, refused, members), [one.row for one in (*refused, *counts)]
     )
@@ -68,7 +69,7 @@ def migration_refused(history: History) -> Match | None:
         return None
     members = unique(one.member for one in refused)
     times = counted(len(refused), "time")
-    sentence = f"{_who(members)} speaks the new protocol and was refused {times} by a classic group."
+    sentence = f"Refused {times} in all by a classic group, for the new protocol: {some(members)}."
     return Match(sentence, members, *_since(history, refused, members), [one.row for one in refused])
 
 
@@ -233,18 +234,6 @@ def failing_members(history: History) -> Match | None:
     errors = listed(sorted({str(one.row.get("error")) for one in failed}))
     sentence = f"{counted(len(failed), 'consumer')} ended with {errors}."
     return Match(sentence, members, *_since(history, failed, members), [one.row for one in failed])
-
-
-def _who(members: Collection[str]) -> str:
-    if not members:
-        return "A member"
-    named = [*members]
-    return (
-        named[0]
-        if len(named) == 1
-        else f"Each of {listed(named[:_NAMED_MAX])}"
-        + (f" and {len(named) - _NAMED_MAX:,} more" if len(named) > _NAMED_MAX else "")
-    )
 
 
 def _since(

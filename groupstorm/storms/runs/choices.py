@@ -25,6 +25,7 @@ from groupstorm.storms.scenario.setting_names import (
     LOCK_DURATION,
     SETTINGS,
     SHARE,
+    STANDBYS,
     STREAMS_PROTOCOL,
 )
 from groupstorm.storms.scenario.settings import Settings, duration_unit_us
@@ -167,6 +168,10 @@ def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any]) -> Iterat
             beside = " and ".join(f"{bound}={most}" for bound, most in bounds_beside(name, value).items())
             starts = f"; with {value} it does not start without {beside}" if beside else ""
             yield f"{name} is the broker's, for all its groups{starts}."
+    if STANDBYS in defaults and (copies := own.integer(STANDBYS)):
+        yield f"{STANDBYS}={copies}: each standby of a task needs disk for one more copy of its state."
+        if own.choice(GROUP_PROTOCOL) == STREAMS_PROTOCOL:
+            yield f"In a streams group it is the broker's group.streams.{STANDBYS}, for all its groups."
     if GROUP_PROTOCOL in defaults and own.choice(GROUP_PROTOCOL) == CONSUMER:
         needs = consumer_protocol_needs(own.names("client_profile"))
         yield f"{GROUP_PROTOCOL}={CONSUMER} needs {needs}."

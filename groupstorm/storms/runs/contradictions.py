@@ -176,7 +176,7 @@ def _of_load(settings: Settings, load: MemberLoad) -> Iterator[Contradiction]:
         yield Contradiction("idle members", sentence)
     most = 1 / load.quickest_s if load.quickest_s else None
     if most is not None and load.busiest >= most:
-        which = "each" if load.partitions[-1] >= most else "one"
+        which = "each" if load.partitions[-1] == load.busiest else "one"
         yield Contradiction(
             "hot partition",
             f"{which} partition gets {rate(load.busiest)} records a second, and its owner processes at most "

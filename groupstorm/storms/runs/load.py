@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from groupstorm.storms.scenario.consistency import commit_ns, is_shared
 from groupstorm.storms.scenario.member_rules import STRATEGY
+from groupstorm.storms.scenario.record_rate_settings import RateChanges
 from groupstorm.storms.scenario.setting_names import CLASSIC, GROUP_PROTOCOL, LARGEST_GROUP, STREAMS
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.slow_work import Machines, SlowRecordList
@@ -181,9 +182,12 @@ def are_all_gone(settings: Settings, steps: Sequence[Step]) -> bool:
 
 
 def member_load(settings: Settings, steps: Sequence[Step] = ()) -> MemberLoad:
-    """The load at the end of a scenario's rates, or their mean if that is more; with what ``steps`` add."""
+    """The load at the end of a scenario's rates, or the mean of a wave or a file if that is more; with what
+    ``steps`` add."""
+    changes = settings.optional("record_rate_over_time", RateChanges)
+    of_rates = _last if changes is not None and changes.is_steps else _records_per_second
     topics = [
-        sorted((_records_per_second(rates_of(settings, topic, one)) for one in range(count)), reverse=True)
+        sorted((of_rates(rates_of(settings, topic, one)) for one in range(count)), reverse=True)
         for topic, count in partitions_at_end(settings, steps).items()
     ]
     partitions = sorted(chain.from_iterable(topics), reverse=True)
@@ -241,11 +245,15 @@ def _at_start(settings: Settings, members: int) -> list[_Pace]:
     return paces
 
 
+def _last(rates: tuple[tuple[int, int], ...]) -> float:
+    return rates[-1][1] / 1000
+
+
 def _records_per_second(rates: tuple[tuple[int, int], ...]) -> float:
     """The last rate of a partition, or the mean before it if that is more.
 
     ``rates``: from when on, in microseconds, and records per 1,000 s.
     """
-    last_us, last = rates[-1]
+    last_us = rates[-1][0]
     passed = sum(rate * (next_us - at_us) for (at_us, rate), (next_us, _) in pairwise(rates))
-    return max(last, passed / last_us if last_us else 0) / 1000
+    return max(_last(rates), passed / last_us / 1000 if last_us else 0)

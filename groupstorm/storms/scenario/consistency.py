@@ -204,7 +204,8 @@ def check_application(source: str, settings: Settings, steps: Sequence[Step]) ->
                 f"{GROUP_PROTOCOL} alone"
             )
     for name, written in settings.changed(OF_PLAIN_CONSUMERS):
-        raise InputError(f"{name}: {written!r} is not for application: streams")
+        use = "; use topics and partitions" if name == "topic_partitions" else ""
+        raise InputError(f"{name}: {written!r} is not for application: streams{use}")
     profiles = settings.names("client_profile")
     if profiles != (JAVA.name,):
         raise InputError(

@@ -201,6 +201,11 @@ class RateChanges:
     rows: tuple[FileRow, ...]
     as_written: Any = field(compare=False, hash=False)
 
+    @property
+    def is_steps(self) -> bool:
+        """Whether it is neither a wave nor a file: the last rate is not chance."""
+        return isinstance(self.as_written, list)
+
     def rows_of(self, topic: str, partition: int) -> tuple[FileRow, ...]:
         """The rows that count for a partition: its own, else its topic's, else those for all."""
         for wanted in ((topic, partition), (topic, None), (None, None)):

@@ -297,11 +297,14 @@ class ShareLeader:
         if not self._append_us:
             done(error)
         else:
-            self._clock.after(self._append_us, self._written, partial(done, error))
+            self._clock.after(self._append_us, self._written, self._acting, partial(done, error))
 
-    def _written(self, done: Callable[[], None]) -> None:
+    def _written(self, acting: tuple[Holder, Request | None, str] | None, done: Callable[[], None]) -> None:
+        """A consumer that closes gives records back once its acknowledgements are written."""
         self._timers.now_ms = self._clock.now_us // 1000
+        self._acting = acting
         done()
+        self._acting = None
         self._settle()
 
     def enqueue(self, letter: DeadLetter, done: Callable[[], None]) -> None:

@@ -190,3 +190,11 @@ def test_share_groups_do_not_run_against_a_broker() -> None:
     resolved = scenario([START], **SMALL).resolve(None, 0, {})
     with pytest.raises(InputError, match=r"group.protocol: share: .* in virtual time only"):
         play(resolved, lambda *_: pytest.fail("no broker is wanted"), MemorySink())
+
+
+def test_records_that_a_consumer_gives_back_as_it_closes_are_not_those_of_a_lock_that_expired() -> None:
+    """The broker gives them back when the acknowledgements of the same request are written."""
+    explicit = SMALL | {"share.acknowledgement.mode": "explicit", "process_ms": 900, "drain_ms": 0}
+    deploy = storm(scenario([START, {"at_ms": 30_000, "do": "rolling-restart"}], **explicit), 0)
+    causes = {one.cause for _, one in deploy.events("share_records_returned")}
+    assert causes == {"closed"}
