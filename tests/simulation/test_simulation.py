@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -302,6 +303,18 @@ def test_wrong_arguments_are_named(arguments: dict[str, object], message: str) -
         simulate(test, **arguments)  # type: ignore[arg-type]
 
 
+def test_a_task_group_that_is_open_at_the_end_is_no_error() -> None:
+    async def waits() -> None:
+        async with asyncio.TaskGroup():
+            await asyncio.get_running_loop().create_future()
+
+    async def test(world: World) -> None:
+        await world.start(waits)
+        await world.run_for(1)
+
+    simulate(test, failures=(), schedules=2)
+
+
 # -- virtual time passes wherever real time would
 
 
@@ -319,6 +332,22 @@ def test_a_wait_for_no_time_at_all_still_takes_some() -> None:
     simulate(test, failures=())
     assert waits_s[-1] < 0.000_001
     assert len(waits_s) <= 3
+
+
+def test_a_deadline_that_is_now_when_it_is_rounded_comes_all_the_same() -> None:
+    """63.044688 + 1 is 64.04468800000001: `CooperativeConsumer.getmany` asks until the clock shows that."""
+
+    async def test(_world: World) -> None:
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(63.044688)
+        ends_s = loop.time() + 1
+        while loop.time() < ends_s:
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(ends_s):
+                    await loop.create_future()
+        assert loop.time() - ends_s < 0.000_002
+
+    simulate(test, failures=())
 
 
 def test_aiokafka_commits_by_itself() -> None:
