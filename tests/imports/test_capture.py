@@ -60,8 +60,13 @@ class Watching:
             assert waiting.done(), f"it does not ask the cluster within {PATIENCE_S} s"
 
     async def end(self, out: Path) -> Imported:
-        """End it as a user does, and import what it has."""
+        """End it as a user does, or as `timeout` does, which passes each signal on twice, and import what it
+        has."""
         signal.raise_signal(signal.SIGINT)
+        for _ in range(3):  # the first has been handled
+            await asyncio.sleep(0)
+        if not self._task.done():
+            signal.raise_signal(signal.SIGINT)
         sources = await self._task
         return import_sources(sources, out, Options(groups=frozenset({self.group})))
 
