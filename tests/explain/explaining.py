@@ -56,8 +56,12 @@ def described_all_its_life(folder: Path) -> Path:
     """a and b come at once, b goes while the group is described, then a."""
     both = described_group("Stable", a="01", b="23")
     alone = described_group("PreparingRebalance", a=""), described_group("Stable", a="0123")
-    lists = [described_group("Empty"), both, both, *alone, described_group("Empty")]
-    texts = [f"2026-11-23T03:41:{at}0+00:00\n{one}\n" for at, one in enumerate(lists)]
+    return imported_lists(folder, described_group("Empty"), both, both, *alone, described_group("Empty"))
+
+
+def imported_lists(folder: Path, *lists: str) -> Path:
+    """Import descriptions that are ten seconds apart."""
+    texts = [f"2026-11-23T03:{41 + at // 6}:{at % 6}0+00:00\n{one}\n" for at, one in enumerate(lists)]
     import_texts(folder, {"d.txt": "".join(texts)})
     return folder / "out"
 
