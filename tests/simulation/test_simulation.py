@@ -232,10 +232,19 @@ def test_nothing_complains_about_the_tasks_of_a_killed_instance(monkeypatch: pyt
         finally:
             await asyncio.sleep(1)
 
+    async def awaits_others() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(asyncio.sleep(3_600))
+            try:
+                await waits()
+            finally:
+                await waits()
+
     async def test(world: World) -> None:
         one = await world.start(waits)
         one.kill()
         one.start()
+        await world.start(awaits_others)
         gc.collect()
 
     gc.collect()  # what other tests have left behind complains here
