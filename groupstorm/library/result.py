@@ -139,13 +139,10 @@ def check_text(argument: str, value: object) -> None:
 
 def texts(argument: str, value: str | Iterable[str] | None) -> tuple[str, ...]:
     """One text, or several. Raises InputError."""
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        check_text(argument, value)
-        return () if value is None else (value,)
-    several = tuple(value)
+    several: Any = (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
     for one in several:
         check_text(argument, one)
-    return several
+    return () if value is None else several
 
 
 def check_seed(seed: int | None) -> int | None:
