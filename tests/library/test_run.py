@@ -179,6 +179,7 @@ def test_a_scenario_file_and_its_seed(tmp_path: Path) -> None:
         ({"variant": ["eager"]}, "variant: ['eager']: expected a text"),
         ({"seed": 1.5}, "seed: 1.5: expected a whole number from 0"),
         ({"settings": {"members": "many"}}, "settings: members: 'many' is no whole number"),
+        ({"settings": {"enable.auto.commit": "true"}}, "settings: enable.auto.commit: 'true', a str, is"),
         ({"settings": {"member": 3}}, "settings: member: no such setting"),
         ({"settings": ["members=3"]}, "settings: ['members=3']: expected names with values"),
     ],
