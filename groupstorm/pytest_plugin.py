@@ -181,9 +181,10 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     options = {name: value for name, value in _arguments(pyfuncitem).items() if name != "time"}
     if (schedules := pyfuncitem.config.getoption("groupstorm_schedules", None)) is not None:
         options["schedules"] = schedules
-    unknown = options.keys() - inspect.signature(simulate).parameters.keys()
-    if unknown:
-        pytest.fail(f'groupstorm: time="virtual": no argument {sorted(unknown)[0]}', pytrace=False)
+    known = [*inspect.signature(simulate).parameters][1:]
+    for unknown in options.keys() - known:
+        there = ", ".join(known)
+        pytest.fail(f'groupstorm: time="virtual": no argument {unknown}; there are {there}', pytrace=False)
     wrong = ""
     try:
         simulate(lambda made: test(world=made, **others), **options)

@@ -18,6 +18,7 @@ from groupstorm.explain.history import History
 from groupstorm.explain.work import Uneven
 from groupstorm.figures.accumulator import Window
 from groupstorm.history.rebalances import REPLACED, Absence, Rebalance, Row
+from groupstorm.history.unknown import STATIC_MEMBERS
 from groupstorm.imports.lines import lines_at
 from groupstorm.report.grid import Grid
 from groupstorm.report.grid import Row as GridRow
@@ -213,9 +214,11 @@ def _unowned_unknown(history: History) -> str:
         return (
             "none counted, as nobody owns a partition of a share group; analyze has its deliveries and locks"
         )
+    returned = any(one.cause == REPLACED for one in history.changes)
+    if returned and not history.is_imported and not history.has_member_rows:
+        return f"unknown: {STATIC_MEMBERS}"
     if not history.is_imported:
         return "none counted, as at no time every partition had an owner"
-    returned = any(one.cause == REPLACED for one in history.changes)
     otherwise = _ABSENCES_UNKNOWN if returned else _OWNERS_UNKNOWN
     return f"unknown: {history.missing.get('ownership', otherwise)}"
 

@@ -142,7 +142,7 @@ def _group(record: GroupSummary) -> str:
         parts += [counted(record.epochs, "epoch")] if record.epochs else []
         parts += [described] if record.descriptions else []
     elif not record.has_members:
-        parts = [described, "it had no members: does the cluster know this name?"]
+        parts = [described, "it had no members: does the cluster know a consumer group of this name?"]
     elif record.descriptions > 1:
         seen = counted(record.rebalances_seen, "rebalance")
         parts = [

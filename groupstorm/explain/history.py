@@ -74,7 +74,8 @@ class History:
     """One group from ``from_us`` to ``to_us``; its rows are of ``first_us`` to ``last_us``. ``missing``: what
     an imported trace does not know, by cause.
 
-    ``began_empty``, ``is_empty``: whether the group had no members when its rows begin, and when they end.
+    ``began_empty``, ``is_empty``: whether the group had no members when its rows begin (or what it had is not
+    known), and when they end.
     ``active_us``: of the last row that tells of something else than the coordinator's end.
     ``has_member_rows``: False if the rows of the coordinator alone say who owns what. ``incidents``: by the
     names in `incidents`. ``subscriptions``: member -> the topics of its last start, with that row.

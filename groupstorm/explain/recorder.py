@@ -233,7 +233,7 @@ class Recorder:
         state, now = row["state"], self._round
         self._see_generation(row)
         if self._history.began_empty is None:
-            self._history.began_empty = row["previous_state"] == GroupState.EMPTY
+            self._history.began_empty = row["previous_state"] in (GroupState.EMPTY, "unknown")
         self._history.is_empty = state == GroupState.EMPTY
         if state == GroupState.PREPARING_REBALANCE:
             self._begin(row)

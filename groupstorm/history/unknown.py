@@ -83,11 +83,11 @@ NEEDED_BY: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
-_STATIC_MEMBERS: Final = (
+STATIC_MEMBERS: Final = (
     "how long partitions waited for static members that restarted is not known, since a coordinator does not "
     "hear when they stop"
 )
-_ADD_THEIR_LOGS: Final = f"{_STATIC_MEMBERS}: add the logs of these members"
+_ADD_THEIR_LOGS: Final = f"{STATIC_MEMBERS}: add the logs of these members"
 
 
 class Unknown:
@@ -110,7 +110,7 @@ class Unknown:
     def static_member_returned(self, _now_us: int, _event: object) -> None:
         """A static member is back, and only its coordinator tells of it, which did not hear it stop."""
         is_imported = LOG in self.sentences
-        self.sentences.setdefault(ABSENCES, _ADD_THEIR_LOGS if is_imported else _STATIC_MEMBERS)
+        self.sentences.setdefault(ABSENCES, _ADD_THEIR_LOGS if is_imported else STATIC_MEMBERS)
 
     def known(self, _now_us: int, _event: object) -> None:
         """Every partition's owner is known from now on."""

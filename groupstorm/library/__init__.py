@@ -37,6 +37,8 @@ def read(path: str | os.PathLike[str], group: str | None = None) -> RunResult | 
     >>> groupstorm.read(folder)
     <RunResult cold-start (delay-3s), seed 0>
     """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"path: {path!r}: expected a path")
     place = Path(path)
     if place.name in (SWEEP_FILE, COMPARISON_FILE) and place.is_file():
         place = place.parent

@@ -15,8 +15,10 @@ from groupstorm.library.result import (
     as_pandas,
     check_seed,
     check_seeds,
+    check_text,
     read_storm,
     reported,
+    texts,
 )
 from groupstorm.library.run_result import OnDisk, RunResult, TableName
 from groupstorm.pipeline.results import arrow_figures
@@ -177,11 +179,11 @@ def compare(
     >>> {variant: figures.generations for variant, figures in comparison.figures.items()}
     {'eager': 12, 'cooperative': 18, 'static': 0, 'consumer': 12}
     """
-    check_seed(seed)
-    check_seeds(seeds)
+    seed, seeds = check_seed(seed), check_seeds(seeds)
+    check_text("rank", rank)
     storm = read_storm(scenario, settings)
     weights = weights_of(storm.scenario, rank, "rank")
-    chosen = check_variants(storm.named, (variants,) if isinstance(variants, str) else variants or ())
+    chosen = check_variants(storm.named, texts("variants", variants))
     first_seed, *_ = (storm.resolve(variant, seed).seed for variant in chosen)
     temporary = TemporaryFolder("groupstorm-compare-")
     numbers = range(first_seed, first_seed + seeds)

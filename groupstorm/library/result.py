@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from html import escape
+from numbers import Integral
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from groupstorm.visible import wrapped
 if TYPE_CHECKING:
     import pandas
     import pyarrow
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -33,6 +34,9 @@ WIDTH = 80
 
 class Result(ABC):
     """The answer, in sentences, and a table of the figures that people ask for first."""
+
+    #: The groups that count; none: all.
+    _wanted: Sequence[str] = ()
 
     @property
     @abstractmethod
@@ -58,8 +62,12 @@ class Result(ABC):
 
         path = Path(file)
         with TemporaryDirectory(prefix="groupstorm-report-") as temporary:
-            write_text(path, Report([self.save(Path(temporary) / self.name)]).html({}))
+            write_text(path, Report([self._page_source(Path(temporary))], self._wanted).html({}))
         return path
+
+    def _page_source(self, temporary: Path) -> Path:
+        """The folder or file that the report is made of."""
+        return self.save(temporary / self.name)
 
     @abstractmethod
     def _grid(self) -> Grid:
@@ -120,23 +128,42 @@ def read_storm(scenario: str | os.PathLike[str], settings: Settings | None) -> S
             "settings={...} has what differs from it"
         )
     named = os.fspath(scenario)
-    return Storm(named, load(named), {str(name): value for name, value in (settings or {}).items()})
+    return Storm(named, load(named), {str(name): _plain(value) for name, value in (settings or {}).items()})
 
 
-def check_seed(seed: int | None) -> None:
+def check_text(argument: str, value: object) -> None:
     """Raises InputError."""
-    if seed is not None and (not _is_integer(seed) or not 0 <= seed <= MAX_SEED):
+    if value is not None and not isinstance(value, str):
+        raise InputError(f"{argument}: {value!r}: expected a text")
+
+
+def texts(argument: str, value: str | Iterable[str] | None) -> tuple[str, ...]:
+    """One text, or several. Raises InputError."""
+    several: Any = (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
+    for one in several:
+        check_text(argument, one)
+    return () if value is None else several
+
+
+def check_seed(seed: int | None) -> int | None:
+    """Raises InputError."""
+    number = _plain(seed)
+    if number is not None and (type(number) is not int or not 0 <= number <= MAX_SEED):
         raise InputError(f"seed: {seed!r}: expected a whole number from 0 to {MAX_SEED}")
+    return number
 
 
-def check_seeds(seeds: int) -> None:
+def check_seeds(seeds: int) -> int:
     """Raises InputError."""
-    if not _is_integer(seeds) or seeds < 1:
+    number = _plain(seeds)
+    if type(number) is not int or number < 1:
         raise InputError(f"seeds: {seeds!r}: expected how many, 1 at least; seed= is the first of them")
+    return number
 
 
-def _is_integer(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
+def _plain(value: Any) -> Any:
+    """A whole number of NumPy, as data frames have them, as Python's."""
+    return value if isinstance(value, bool) or not isinstance(value, Integral) else int(value)
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from groupstorm.figures import Figures
-from groupstorm.library.result import Result, Settings, as_pandas, check_seed, read_storm
+from groupstorm.library.result import Result, Settings, as_pandas, check_seed, check_text, read_storm
 from groupstorm.pipeline.results import arrow_figures, arrow_table
 from groupstorm.pipeline.trace_fold import NOTHING_COUNTED, TraceContent, read_groups
 from groupstorm.problems import InputError, writing
@@ -273,6 +273,12 @@ class RunResult(Result):
         self._origin.save(path, trace_format)
         return path
 
+    def _page_source(self, temporary: Path) -> Path:
+        """A trace without a scenario where it is: its name says what it is of."""
+        if self.scenario is None and isinstance(self._origin, OnDisk):
+            return self._origin.path
+        return super()._page_source(temporary)
+
     def replay(self, settings: Mapping[str, Any] | None = None) -> int:
         """Run the scenario again and compare row by row; returns the number of rows.
 
@@ -342,7 +348,8 @@ def run(
     >>> print(result.answer.split("; ")[0])
     0 generations
     """
-    check_seed(seed)
+    seed = check_seed(seed)
+    check_text("variant", variant)
     resolved = read_storm(scenario, settings).resolve(variant, seed)
     with _reported(resolved, progress) as report:
         kept = run_in_memory(resolved, report)

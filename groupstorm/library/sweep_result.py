@@ -14,8 +14,10 @@ from groupstorm.library.result import (
     as_pandas,
     check_seed,
     check_seeds,
+    check_text,
     read_storm,
     reported,
+    texts,
 )
 from groupstorm.pipeline.results import arrow_figures
 from groupstorm.problems import InputError
@@ -208,10 +210,11 @@ def sweep(
     >>> result.knee
     60000
     """
-    check_seed(seed)
-    check_seeds(seeds)
+    seed, seeds = check_seed(seed), check_seeds(seeds)
+    check_text("rank", rank)
+    check_text("variant", variant)
     storm = read_storm(scenario, settings)
-    goals = [parse(text, "goal") for text in ((goal,) if isinstance(goal, str) else goal or ())]
+    goals = [parse(text, "goal") for text in texts("goal", goal)]
     check_figure(figure, "figure")
     weights = weights_of(storm.scenario, rank, "rank")
     if not over or not isinstance(over, Mapping):

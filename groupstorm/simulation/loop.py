@@ -213,7 +213,12 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_at(  # type: ignore[override]  # the stubs bind the arguments to the callback
         self, when: float, callback: Callback, *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        return self.call_at_us(round(when * MICROSECONDS), callback, *args, context=context)
+        """A time after now that is now when it is rounded is the next microsecond: code that waits until its
+        clock shows that time would ask again at this instant for ever."""
+        when_us = round(when * MICROSECONDS)
+        if when_us == self.now_us and when > self.time():
+            when_us += 1
+        return self.call_at_us(when_us, callback, *args, context=context)
 
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callback, *args: Any, context: contextvars.Context | None = None

@@ -136,13 +136,15 @@ def _dispose(loop: VirtualLoop) -> None:
 
 
 def _end(coroutine: Any) -> None:
-    """Close a coroutine that will never go on. Code that awaits in ``finally`` refuses the first time, and
-    Python would ask it again later, when the loop is closed."""
+    """Close a coroutine that will never go on, after those that it awaits. Code that awaits in ``finally``
+    refuses the first time, and Python would ask it again later, when the loop is closed."""
     for _ in range(_CLOSED_AT_MOST):
+        if asyncio.iscoroutine(awaited := getattr(coroutine, "cr_await", None)):
+            _end(awaited)
         try:
             coroutine.close()
-        except Exception:  # noqa: BLE001  # the test is over: what instances raise while they vanish is no result
-            continue
+        except (Exception, BaseExceptionGroup):  # noqa: BLE001  # the test is over: what instances raise while
+            continue  # they vanish is no result; a TaskGroup raises a group of GeneratorExit
         return
 
 

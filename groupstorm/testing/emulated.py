@@ -247,6 +247,8 @@ def secured(
     """
     certificate = optional_path("tls_cert", tls_cert)
     key, client_ca = optional_path("tls_key", tls_key), optional_path("tls_client_ca", tls_client_ca)
+    if certificate is None and sasl_users is None and not key and not client_ca:
+        raise InputError("secured: expected tls_cert, sasl_users, or both")
     if certificate is None and (key or client_ca):
         raise InputError(
             f"{'tls_key' if key else 'tls_client_ca'}: {key or client_ca}: expected tls_cert beside it"

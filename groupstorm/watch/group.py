@@ -96,7 +96,8 @@ class WatchedGroup:
                 culprit = "" if one.first_waits_us else self._recorder.members.client(one.culprit)
                 key = one.cause, culprit
                 begun[key] += 1
-                costs[key] += one.unowned_us
+                if not history.rebalances_are_least:  # else the times are those of two descriptions
+                    costs[key] += one.unowned_us
         why = totals.unknown_owners or totals.unknown_absences or ""
         at_least, are_least = totals.unowned_is_least, totals.generations_are_least
         return GroupPicture(self._name, totals.figures(), begun, costs, at_least, why, now, are_least)

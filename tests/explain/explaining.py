@@ -15,7 +15,7 @@ from groupstorm.imports.lines import find_logs
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.reader import read_rows
-from tests.imports.importing import LOGS
+from tests.imports.importing import LOGS, import_texts
 
 SECOND_US = 1_000_000
 
@@ -39,6 +39,31 @@ def explained(trace: Path, window: Window = WHOLE) -> Explanation:
     """The explanation of a trace with one group."""
     (one,) = explain(trace, window=window)
     return one
+
+
+def described_group(state: str, **members: str) -> str:
+    """What kafka-consumer-groups --describe prints of a group's state and members: what each has."""
+    if not members:
+        return "Consumer group 'g' has no active members."
+    states = "GROUP COORDINATOR (ID) ASSIGNMENT-STRATEGY STATE #MEMBERS"
+    head = "GROUP CONSUMER-ID HOST CLIENT-ID #PARTITIONS ASSIGNMENT"
+    shares = {name: f"t({','.join(has)})" if has else "-" for name, has in members.items()}
+    lines = [f"g {name}-x /127.0.0.1 {name} {len(members[name])} {share}" for name, share in shares.items()]
+    return "\n".join([states, f"g h:1 (1) range {state} {len(members)}", "", head, *lines])
+
+
+def described_all_its_life(folder: Path) -> Path:
+    """a and b come at once, b goes while the group is described, then a."""
+    both = described_group("Stable", a="01", b="23")
+    alone = described_group("PreparingRebalance", a=""), described_group("Stable", a="0123")
+    return imported_lists(folder, described_group("Empty"), both, both, *alone, described_group("Empty"))
+
+
+def imported_lists(folder: Path, *lists: str) -> Path:
+    """Import descriptions that are ten seconds apart."""
+    texts = [f"2026-11-23T03:{41 + at // 6}:{at % 6}0+00:00\n{one}\n" for at, one in enumerate(lists)]
+    import_texts(folder, {"d.txt": "".join(texts)})
+    return folder / "out"
 
 
 class Trace:

@@ -11,7 +11,14 @@ import pytest
 from groupstorm.cli.explain import print_explanation
 from groupstorm.explain.explanation import Explanation, explain
 from groupstorm.problems import InputError
-from tests.explain.explaining import explained, names, trace_of
+from tests.explain.explaining import (
+    described_all_its_life,
+    described_group,
+    explained,
+    imported_lists,
+    names,
+    trace_of,
+)
 from tests.imports.importing import client_line, import_texts, rows
 
 RECORDED = Path(__file__).parents[1] / "imports" / "logs" / "real" / "kafka-4.4.0-librdkafka"
@@ -88,6 +95,24 @@ def test_the_leaders_log_alone_says_who_was_gone_and_for_how_long(
     text = printed(found, capsys)
     assert "app-1 was out of the group for about 4.0 s; app-2 was out of the group for about 5.0 s." in text
     assert "add their own logs, or the coordinator's" in text
+
+
+def test_who_was_there_when_the_group_formed_replaces_nobody(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both came in the first list of members, less than a minute before the first of them went."""
+    text = printed(explained(described_all_its_life(tmp_path)), capsys)
+    assert "By the lists of members that the logs have: b and a went and did not come back." in text
+
+
+def test_who_came_before_another_one_went_did_not_come_after_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """c comes 20 s before a goes, and has gone itself when a goes."""
+    two, three = described_group("Stable", a="01", b="23"), described_group("Stable", a="0", b="2", c="13")
+    one = described_group("Stable", b="0123")
+    text = printed(explained(imported_lists(tmp_path, *5 * [two], three, three, two, one)), capsys)
+    assert "By the lists of members that the logs have: c and a went and did not come back." in text
 
 
 def test_a_member_that_left_for_good_does_not_leave_its_partitions_without_an_owner(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from groupstorm.cli.explain import print_explanation
 from groupstorm.explain.findings import Finding
 from tests.explain.explaining import (
     END_OF_FORMED,
@@ -19,6 +20,7 @@ from tests.explain.explaining import (
     scenario_storm,
     trace_of,
 )
+from tests.watch.rolling_rows import GROUP
 
 Row = dict[str, Any]
 Rows = list[Row]
@@ -32,6 +34,15 @@ def taken_over(s: float, name: str, number: int = 2) -> Row:
     """Process ``number`` of a static member takes the place of the one before it."""
     ids = {"member_id": f"{name}-{number}", "previous_member_id": f"{name}-{number - 1}", "instance": name}
     return {"s": s, "event": "member_replaced", "member": name, "generation": 1} | ids
+
+
+def test_how_long_a_static_member_was_away_is_unknown_to_its_coordinator(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Every partition has an owner from 3.1 s on, as far as the coordinator says."""
+    found = explained(trace_of(tmp_path, [*GROUP[:8], taken_over(20, "b"), END_OF_FORMED]))
+    print_explanation(found, {}, False)
+    assert "Time without an owner: unknown: how long partitions waited for static" in capsys.readouterr().out
 
 
 def closed(s: float, name: str) -> Row:

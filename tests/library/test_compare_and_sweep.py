@@ -227,7 +227,9 @@ def test_a_script_that_has_no_guard_runs_once(tmp_path: Path) -> None:
     [
         ({"variants": ["eager", "lazy"]}, "variant: 'lazy' is not one of eager, cooperative, static"),
         ({"seeds": 0}, "seeds: 0: expected how many, 1 at least"),
+        ({"variants": 3}, "variants: 3: expected a text"),
         ({"rank": "beauty"}, "rank 'beauty': 'beauty' is none of unowned"),
+        ({"rank": ["unowned"]}, "rank: ['unowned']: expected a text"),
         ({"settings": {"members": -1}}, "settings: members: -1 lies outside"),
         ({"scenario": "mine.yaml"}, "mine.yaml: "),
     ],
@@ -252,6 +254,7 @@ def test_a_wrong_argument_of_compare_is_named(arguments: dict[str, Any], problem
         ({"variant": "lazy"}, "variant: 'lazy' is not one of eager"),
         ({"goal": "speed<3"}, "goal 'speed<3': no such figure: 'speed'"),
         ({"goal": ["generations<3", "fast"]}, "goal 'fast': expected FIGURE<NUMBER"),
+        ({"goal": [3]}, "goal: 3: expected a text"),
         ({"figure": "speed"}, "figure: no such figure: 'speed'"),
         ({"seeds": 0}, "seeds: 0: expected how many"),
     ],

@@ -13,6 +13,7 @@ from groupstorm.storms.runs.run import run_in_memory
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.rows import TraceEntry
 from groupstorm.trace.writer import DirectorySink
+from tests.command import groupstorm as command
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +80,12 @@ def test_a_trace_without_a_scenario_can_be_neither_saved_nor_replayed(trace: Pat
     with pytest.raises(InputError, match=r"no scenario\.yaml in it"):
         served.replay()
     assert not (tmp_path / "copy").exists()
+
+
+def test_a_trace_without_a_scenario_has_the_page_of_the_command(trace: Path, tmp_path: Path) -> None:
+    page = read_trace(trace, "other").report(tmp_path / "page.html")
+    command("report", str(trace), "--group", "other", "-o", "report.html", cwd=tmp_path)
+    assert page.read_text("utf-8") == (tmp_path / "report.html").read_text("utf-8")
 
 
 def test_places_where_there_is_nothing_to_read(tmp_path: Path) -> None:

@@ -176,8 +176,10 @@ def test_a_scenario_file_and_its_seed(tmp_path: Path) -> None:
         ({"scenario": "nowhere"}, "nowhere: neither a preset"),
         ({"variant": "lazy"}, "variant: 'lazy' is not one of eager, cooperative, static, consumer"),
         ({"seed": -1}, "seed: -1: expected a whole number from 0"),
+        ({"variant": ["eager"]}, "variant: ['eager']: expected a text"),
         ({"seed": 1.5}, "seed: 1.5: expected a whole number from 0"),
         ({"settings": {"members": "many"}}, "settings: members: 'many' is no whole number"),
+        ({"settings": {"enable.auto.commit": "true"}}, "settings: enable.auto.commit: 'true', a str, is"),
         ({"settings": {"member": 3}}, "settings: member: no such setting"),
         ({"settings": ["members=3"]}, "settings: ['members=3']: expected names with values"),
     ],
@@ -187,6 +189,15 @@ def test_a_wrong_argument_is_named(arguments: dict[str, Any], problem: str) -> N
         groupstorm.run(**{"scenario": SCENARIO, **arguments})
     assert str(raised.value).startswith(problem)
     assert "\n" not in str(raised.value)
+
+
+def test_numbers_of_a_data_frame_are_numbers() -> None:
+    one: int = pytest.importorskip("numpy", reason="pip install 'groupstorm[pandas]'").int64(3)
+    result = groupstorm.run(SCENARIO, seed=one, settings={**FEW, "members": one})
+    assert result.seed == 3
+    assert result.scenario is not None
+    assert result.scenario["settings"]["members"] == 3
+    result.replay()
 
 
 def test_a_table_that_is_none(result: RunResult) -> None:

@@ -63,7 +63,7 @@ def test_a_marked_test_runs_under_its_schedules(pytester: pytest.Pytester) -> No
             "*seed 4 fails after 5.0*no luck*",
             "*seed 0 fails after 6.0*DID NOT RAISE ValueError*",
             "*expected an async test*",
-            "*no argument control*",
+            "*no argument control; there are seed, schedules, *",
             "*mark the test with*",
         ]
     )

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
@@ -231,10 +232,19 @@ def test_nothing_complains_about_the_tasks_of_a_killed_instance(monkeypatch: pyt
         finally:
             await asyncio.sleep(1)
 
+    async def awaits_others() -> None:
+        async with asyncio.TaskGroup() as group:
+            group.create_task(asyncio.sleep(3_600))
+            try:
+                await waits()
+            finally:
+                await waits()
+
     async def test(world: World) -> None:
         one = await world.start(waits)
         one.kill()
         one.start()
+        await world.start(awaits_others)
         gc.collect()
 
     gc.collect()  # what other tests have left behind complains here
@@ -302,6 +312,18 @@ def test_wrong_arguments_are_named(arguments: dict[str, object], message: str) -
         simulate(test, **arguments)  # type: ignore[arg-type]
 
 
+def test_a_task_group_that_is_open_at_the_end_is_no_error() -> None:
+    async def waits() -> None:
+        async with asyncio.TaskGroup():
+            await asyncio.get_running_loop().create_future()
+
+    async def test(world: World) -> None:
+        await world.start(waits)
+        await world.run_for(1)
+
+    simulate(test, failures=(), schedules=2)
+
+
 # -- virtual time passes wherever real time would
 
 
@@ -319,6 +341,22 @@ def test_a_wait_for_no_time_at_all_still_takes_some() -> None:
     simulate(test, failures=())
     assert waits_s[-1] < 0.000_001
     assert len(waits_s) <= 3
+
+
+def test_a_deadline_that_is_now_when_it_is_rounded_comes_all_the_same() -> None:
+    """63.044688 + 1 is 64.04468800000001: `CooperativeConsumer.getmany` asks until the clock shows that."""
+
+    async def test(_world: World) -> None:
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(63.044688)
+        ends_s = loop.time() + 1
+        while loop.time() < ends_s:
+            with suppress(TimeoutError):
+                async with asyncio.timeout_at(ends_s):
+                    await loop.create_future()
+        assert loop.time() - ends_s < 0.000_002
+
+    simulate(test, failures=())
 
 
 def test_aiokafka_commits_by_itself() -> None:

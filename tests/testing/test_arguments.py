@@ -87,6 +87,7 @@ def test_arguments_of_a_broker(arguments: dict[str, Any], sentence: str) -> None
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
+        ({}, "secured: expected tls_cert, sasl_users, or both"),
         ({"tls_cert": 5}, "tls_cert: 5: expected a path"),
         ({"tls_cert": "", "tls_key": "k"}, "tls_cert: '': expected a path"),
         ({"tls_key": "k"}, "tls_key: k: expected tls_cert beside it"),

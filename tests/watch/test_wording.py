@@ -8,7 +8,7 @@ from typing import Any
 from groupstorm.watch.group import GroupPicture
 from groupstorm.watch.rolling import Rolling
 from groupstorm.watch.wording import group_as_json, group_line, heading
-from tests.explain.explaining import removed, state, storm
+from tests.explain.explaining import described_all_its_life, removed, state, storm
 from tests.watch.rolling_rows import (
     GROUP,
     SECOND,
@@ -44,6 +44,13 @@ def test_a_partition_that_has_no_owner_now_is_counted_until_now() -> None:
     assert "un-owned at least 5.0 s in all, longest gap at least 5.0 s (t-1), 1 partition now" in group_line(
         one
     )
+
+
+def test_times_between_two_descriptions_are_no_cost_of_a_member(tmp_path: Path) -> None:
+    rolling = Rolling(SPAN_US)
+    rolling.add(rows_of(described_all_its_life(tmp_path)))
+    (one,) = rolling.pictures(SPAN_US, 60 * SECOND)
+    assert "at least 3 rebalances: 3 unknown; 2 members began most, 1 each; staleness" in group_line(one)
 
 
 def test_a_group_that_never_had_all_its_partitions_has_unknown_times() -> None:

@@ -145,7 +145,7 @@ def gone_unsaid(history: History) -> Match | None:
     ]
     if not went:
         return None
-    back = {one.went.row["seq"]: one for one in find_restarts(history)}
+    back = {one.went.row["seq"]: one for one in find_restarts(history) if one.up_us >= one.down_us}
     returned = [back[one.row["seq"]] for one in went if one.row["seq"] in back]
     stayed_away = unique(one.member for one in went if one.row["seq"] not in back)
     said = [_was_out(one) for one in returned[:_NAMED_MAX]]

@@ -32,6 +32,7 @@ _CLIENT_ID: Final = "groupstorm-capture"
 _REQUEST_TIMEOUT_MS: Final = 30_000
 #: After a fetch that failed.
 _PAUSE_S: Final = 1.0
+_SAME_SIGNAL_S: Final = 1.0
 
 
 class Watch(NamedTuple):
@@ -181,13 +182,14 @@ def _now_us() -> int:
 
 @contextmanager
 def _ended_by_signals(ended: asyncio.Event) -> Iterator[None]:
-    """The first stop signal ends the capture, which keeps what it has; the next ends the command."""
+    """The first stop signal ends the capture, which keeps what it has; the next ends the command, but for one
+    within a second: `timeout` passes each on twice."""
     loop = asyncio.get_running_loop()
     before = {number: signal.getsignal(number) for number in heeded_stop_signals()}
 
     def end() -> None:
         ended.set()
-        restore()
+        loop.call_later(_SAME_SIGNAL_S, restore)
 
     def restore() -> None:
         for number, handler in before.items():

@@ -257,7 +257,7 @@ def _integer(row: Setting, where: str, written: Any) -> int:
 
 def _flag(row: Setting, where: str, written: Any) -> bool:
     if not isinstance(written, bool):
-        raise InputError(f"{where}: {written!r} is neither true nor false")
+        raise InputError(f"{where}: {written!r}, a {type(written).__name__}, is neither true nor false")
     return written
 
 
