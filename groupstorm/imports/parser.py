@@ -212,11 +212,10 @@ class LogParser(LogSource):
                 return instant(line[seen[0].start : seen[0].end], seen[0].form, self.clock.order)
         return None
 
-    @staticmethod
-    def _behind(message: str) -> Instant | None:
+    def _behind(self, message: str) -> Instant | None:
         """The time in the JSON record that a framework's logger puts behind a message of kafkajs."""
         value = json_in(message, len(message)) if message.endswith("}") else None
-        return None if value is None else collectors_time((value[1],))
+        return None if value is None else collectors_time((value[1],), self.clock.order)
 
     def _json(self, front: str, value: Any, around: _Around) -> bool:
         """The message of each record is its first text that is a line of Kafka's."""
@@ -229,8 +228,9 @@ class LogParser(LogSource):
             if id(record) in found:
                 continue
             beside = next((each for each in reversed(inside) if isinstance(each, dict)), {})
-            said = collectors_time(inside) or self._front.time(front) or around.time
-            said = said or collectors_time(tuple(one for one in beside.values() if isinstance(one, dict)))
+            order, deeper = self.clock.order, tuple(one for one in beside.values() if isinstance(one, dict))
+            said = collectors_time(inside, order) or self._front.time(front) or around.time
+            said = said or collectors_time(deeper, order)
             if self._record(as_printed(text, beside), _Around(around.record or record, beside, said, pod)):
                 found.add(id(record))
         return bool(found)
