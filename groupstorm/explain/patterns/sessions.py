@@ -323,6 +323,13 @@ def _timeout_ms(history: History, gone: Change) -> int | None:
     return history.settings.number("session.timeout.ms", gone.member)
 
 
+def since_load_us(history: History, gone: Change) -> int | None:
+    """The time of the coordinator's load, if a member's session began with it: no heartbeat came since."""
+    loads_us = [one.time_us for one in history.of_kind("loaded")]
+    began_us = gone.time_us - (_timeout_ms(history, gone) or 0) * 1000
+    return next((us for us in loads_us if abs(us - began_us) < SECOND_US // 2), None)
+
+
 def _last_alive(history: History, gone: Change) -> str:
     """The last moment at which the member is known to have been alive."""
     at = f"{gone.time_us / SECOND_US:,.3f} s"
@@ -338,7 +345,10 @@ def _last_alive(history: History, gone: Change) -> str:
     crashed = gone.alive if gone.alive is not None and gone.alive["event"] == "member_crashed" else None
     known = []
     # a live run sees the removal later than the coordinator, and no heartbeat comes of a dead member
-    if heartbeat_us is not None and (crashed is None or heartbeat_us <= crashed["time_us"]):
+    if (loaded_us := since_load_us(history, gone)) is not None:
+        loaded = f"{loaded_us / SECOND_US:,.3f} s"
+        known.append(f"no heartbeat of it came after its coordinator loaded the group, at {loaded}")
+    elif heartbeat_us is not None and (crashed is None or heartbeat_us <= crashed["time_us"]):
         known.append(f"its last heartbeat came at {heartbeat_us / SECOND_US:,.3f} s")
     if gone.alive is not None:
         known.append(f"the last row of it is of {gone.alive['time_us'] / SECOND_US:,.3f} s")
