@@ -42,6 +42,8 @@ _STEPS: Final[Mapping[str, int]] = {
 #: Where something else may begin behind a message.
 _BEHIND = re.compile(r"\s+(?:[\[({|#<]|--? |[\w.@-]+=)")
 _CUTS_MAX: Final = 3
+#: What Serilog puts behind a message. Kafka's own maps have no quotation marks.
+_PROPERTIES = re.compile(r' \{"[^{}]*\}$')
 #: Lines that a message may have behind its first.
 _MORE_LINES_MAX: Final = 1_000
 #: Lines above one without a time in which its time is looked for, and lines in vain after which no more is.
@@ -186,6 +188,8 @@ class LogParser(LogSource):
             start = beginning = bare.start()
         front = text[:beginning]
         message, behind = split_message(front, text[start:])
+        if prefix is not None and message.endswith("}"):
+            message = _PROPERTIES.sub("", message)
         if prefix is None and BARE.find(message) is None:
             return False
         said = self._front.time(front) or around.time or self._front.time(behind) or self._behind(message)

@@ -84,6 +84,23 @@ def test_the_leader_of_franz_go_in_json(tmp_path: Path) -> None:
     assert [(row["generation"], row["protocol"]) for row in stable] == [(4, "cooperative-sticky")]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        '2026-03-04 10:00:00.371 +00:00 [DBG] app#consumer-1 CGRP {} {{"Source":"W","Pod":"a-1"}}\n',
+        "2026-03-04 10:00:00,371 - consumer - DEBUG - CGRP [app#consumer-1] {}\n",
+        "[2026-03-04 10:00:00.371 +0000 UTC][CGRP][app#consumer-1][7]{}\n",
+    ],
+    ids=["Serilog", "confluent-kafka-python", "confluent-kafka-go"],
+)
+def test_librdkafka_in_the_logs_of_its_wrappers(tmp_path: Path, line: str) -> None:
+    joined = "[thrd:main]: JoinGroup response: GenerationId 4, Protocol range, LeaderId app-1, my MemberId "
+    said = (f"{joined}app-1, member metadata count 1: (no error)", '[thrd:main]: Group "g": add t [0]')
+    import_texts(tmp_path, {"app.log": "".join(map(line.format, said))})
+    answered = [(row["member"], row["generation"]) for row in rows(tmp_path, "join_answered")]
+    assert answered == [("app", 4)]
+
+
 def test_kafkajs_that_crashes(tmp_path: Path) -> None:
     line = (
         '{{"level":"ERROR","timestamp":"2026-03-04T10:00:0{}.000Z","logger":"kafkajs","message":"{}",{}}}\n'
