@@ -290,8 +290,9 @@ _FRONT_MAX: Final = 100
 _JUL = re.compile(r"\w{3} \d\d?, \d{4},? \d\d?:\d\d:\d\d\s[AP]M [\w.$]+(?: [\w.$<>]+)?$")
 #: A line of a container runtime (CRI, Docker's json-file), which cuts texts at 16 KB: P, or a text without an
 #: end of line, goes on in the next line.
-_RUNTIME = re.compile(r'\S+ std(?:out|err) (?:F|(?P<more>P)) |\{"log": ?"')
+_RUNTIME = re.compile(r'\S+ std(?:out|err) [FP] |\{"log": ?"')
 _UNENDED = re.compile(r'(?<!\\n)", ?"stream": ?"std[^{}]*\}$')
+_CUT = re.compile(rf'\S+ std(?:out|err) P |\{{"log": ?".*{_UNENDED.pattern}')
 #: The frame of a line: Markdown's quotation, or a box.
 _FRAME = re.compile(r"^\s*(?:(?:> ?)+|[│┃║])|\s*[│┃║]\s*$")
 
@@ -330,7 +331,7 @@ class Framing:
                 line += part  # of a JSON record that is printed over several lines
             elif first and self._has_headers and _JUL.match(last):
                 first, line = number, f"{line} {part}"
-            elif first and self._has_parts and _is_cut(last):
+            elif first and self._has_parts and _CUT.match(last):
                 line = _UNENDED.sub("", line) + _RUNTIME.sub("", part, count=1)
             elif first and self._goes_on(last, part):
                 line = line + " " * (self._width - len(last)) + part  # copies have no spaces at line ends
@@ -362,12 +363,6 @@ class Framing:
         full = sum(len(line) == self._width for line in lines)
         is_usual = self._is_framed or self._width % 10 == 0 or full > 1
         return self._width if wrapped > others and is_usual else 0
-
-
-def _is_cut(line: str) -> bool:
-    """Whether a container runtime's line has a part of a text, and not its end."""
-    found = _RUNTIME.match(line)
-    return found is not None and (found["more"] is not None or _UNENDED.search(line) is not None)
 
 
 def _ends_object(line: str, last: str) -> bool:

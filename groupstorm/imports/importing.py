@@ -125,10 +125,9 @@ def sources_of(logs: Sequence[Log], options: Options) -> list[LogSource]:
     """A reader for each of the logs, by its kind. Raises InputError."""
     names = {name for log in logs for name in ("", log.name, Path(log.name).name)}
     values = {"--time-zone": options.zones, "--at": options.times, "--date": options.days}
-    for option, name in ((option, name) for option, named in values.items() for name in named):
-        if name not in names:
-            given = ", ".join(log.name for log in logs)
-            raise InputError(f"{option} {name}=: no log has this name: expected one of {given}")
+    wrong = [f"{option} {name}" for option, named in values.items() for name in named if name not in names]
+    if wrong:
+        raise InputError(f"{wrong[0]}=: no such log: expected one of {', '.join(one.name for one in logs)}")
     kinds = [(log, kind) for log in logs for kind in kinds_of(log)]
     return [_source(log, kind, number, options) for number, (log, kind) in enumerate(kinds)]
 
