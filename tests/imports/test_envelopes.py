@@ -125,9 +125,10 @@ def test_what_follows_on_a_message_of_several_lines(around: Callable[[str], str]
 @pytest.mark.parametrize("runtime", ["containerd", "docker"])
 def test_a_text_that_the_container_runtime_has_cut(runtime: str, tmp_path: Path) -> None:
     """It cuts texts at 16 KB, as the plan of a large group."""
-    plan = f"c-1-{UUID}=Assignment(partitions=[t-0, t-1]), c-2-{UUID}=Assignment(partitions=[t-2])"
+    many = ", ".join(f"t-{number}" for number in range(5_000))
+    plan = f"c-1-{UUID}=Assignment(partitions=[{many}]), c-2-{UUID}=Assignment(partitions=[u-2])"
     text = java_line("14:36:14,337", f"Finished assignment for group at generation 7: {{{plan}}}")[:-1]
-    parts = [text[:150], text[150:230], text[230:]]
+    parts = [text[:16_384], text[16_384:32_768], text[32_768:]]
     if runtime == "containerd":
         lines = [f"{STAMP} stdout {tag} {part}" for tag, part in zip("PPF", parts, strict=True)]
     else:
@@ -135,7 +136,12 @@ def test_a_text_that_the_container_runtime_has_cut(runtime: str, tmp_path: Path)
         lines = [json.dumps({"log": part, "stream": "stdout", "time": STAMP}) for part in texts]
     (one, again, whole) = said(tmp_path, "\n".join([*lines, *lines, text]))
     assert one.fields == again.fields == whole.fields
-    assert "t-2" in str(one.fields)
+    assert "u-2" in str(one.fields)
+
+
+def test_a_collector_that_takes_the_ends_of_lines_away(tmp_path: Path) -> None:
+    lines = [json.dumps({"log": LINES["log4j"], "stream": "stdout", "time": STAMP})] * 2
+    assert len(said(tmp_path, "\n".join(lines))) == 2
 
 
 def test_two_records_on_one_line(tmp_path: Path) -> None:
