@@ -288,8 +288,8 @@ _BEGINNING: Final = 12
 _FRONT_MAX: Final = 100
 #: The first line of a record of java.util.logging: when, and in which class and method; the message follows.
 _JUL = re.compile(r"\w{3} \d\d?, \d{4},? \d\d?:\d\d:\d\d\s[AP]M [\w.$]+(?: [\w.$<>]+)?$")
-#: A line of a container runtime (CRI, Docker's json-file), which cuts texts at 16 KB: P, or so long a text that
-#: has no end of line, goes on in the next one. Collectors take the ends of all lines away.
+#: A line of a container runtime (CRI, Docker's json-file), which cuts texts at 16 KB: P, or so long a text
+#: without an end of line, goes on in the next one. Collectors take the ends of all lines away.
 _RUNTIME = re.compile(r'\S+ std(?:out|err) [FP] |\{"log": ?"')
 _UNENDED = re.compile(r'(?<!\\n)", ?"stream": ?"std[^{}]*\}$')
 _CUT = re.compile(rf'\S+ std(?:out|err) P |\{{"log": ?".{{16000,}}{_UNENDED.pattern}')
