@@ -101,7 +101,5 @@ class WatchedGroup:
                 costs[key] += one.unowned_us
         why = totals.unknown_owners or totals.unknown_absences or ""
         at_least, are_least = totals.unowned_is_least, totals.generations_are_least
-        open_us = sum(end_us - max(us, self._from_us) for us in (now.unowned or {}).values())
-        return GroupPicture(
-            self._name, totals.figures(), begun, costs, at_least, why, now, are_least, open_us
-        )
+        sum_us = sum(end_us - max(us, self._from_us) for us in (now.unowned or {}).values())
+        return GroupPicture(self._name, totals.figures(), begun, costs, at_least, why, now, are_least, sum_us)
