@@ -127,7 +127,8 @@ def _log(log: LogSource, done: Imported) -> str:
     if offset.us:
         parts.append(f"its clock is {seconds(abs(offset.us) / 1e6)} {'ahead' if offset.us > 0 else 'behind'}")
     if offset.contradiction:
-        parts.append("its clock was set meanwhile, or it is the log of two hosts: give one log per host")
+        hosts = "or it is the log of two hosts: give one log per host"
+        parts.append(f"its clock was set meanwhile (if summer time ended: give --time-zone), {hosts}")
     if log.untimed:
         parts.append(f"{counted(log.untimed, 'line')} without a time left out")
     parts += log.damage
@@ -170,10 +171,9 @@ def _missing(record: GroupSummary) -> list[str]:
 def _print_unknown(logs: Sequence[LogSource]) -> None:
     shapes = shapes_of(logs)
     if not shapes:
-        is_kafka = any(log.understood for log in logs)
-        print_paragraph(
-            "Every line that looks like Kafka's is understood." if is_kafka else "No line looks like Kafka's."
-        )
+        understood, lines = sum(log.understood for log in logs), sum(log.lines for log in logs)
+        text = f"Every line that looks like Kafka's is understood: {understood:,} of {lines:,} lines."
+        print_paragraph(text if understood else "No line looks like Kafka's.")
     for count, first, place in shapes[:_SHAPES_SHOWN]:
         print_line(f"{count:8,}  {place}: {first}")
     if len(shapes) > _SHAPES_SHOWN:

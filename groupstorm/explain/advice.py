@@ -12,7 +12,7 @@ from groupstorm.explain.history import History
 from groupstorm.explain.patterns import PATTERNS
 from groupstorm.explain.patterns.deployments import RESTARTS_MIN
 from groupstorm.explain.patterns.selecting import find_restarts, rounds_of, unique
-from groupstorm.explain.patterns.sessions import is_unheard_since, may_have_closed, went_on
+from groupstorm.explain.patterns.sessions import is_unheard_since, may_have_closed, since_load_us, went_on
 from groupstorm.explain.patterns.waiting import herder_busy_us, poison_record
 from groupstorm.tables import rows
 from groupstorm.trace.events.group_states import Cause
@@ -200,7 +200,9 @@ def _held_join_phase(finding: Finding, history: History) -> str:
     longest_us = max((one.joining_us or 0 for each in finding.rebalances for one in each.rounds), default=0)
     # a shorter interval would remove members more often
     if longest_us < _SHORTEST_INTERVAL_US or history.of_kind("poll-timeout"):
-        return f"Lower max.poll.records, or use {consumer}"
+        may_be_dead = not finding.match.members and history.of_kind("crashed")
+        lower = "Find out why the process died. If a member was late: lower" if may_be_dead else "Lower"
+        return f"{lower} max.poll.records, or use {consumer}"
     return general
 
 
@@ -222,10 +224,13 @@ def _session_expired(finding: Finding, history: History) -> str:
     """A client that still looks for its coordinator does not stand still; one that dies keeps its name."""
     general = finding.pattern.advice
     moved = {one.member for one in history.refusals if is_unheard_since(history, one)}
+    of_move = next(one.advice for one in PATTERNS if one.name == "coordinator-moved")
     if finding.match.members and moved.issuperset(finding.match.members):
-        return next(one.advice for one in PATTERNS if one.name == "coordinator-moved")
+        return of_move
     gone = [one for one in history.went() if one.member in finding.match.members]
     expired = [one for one in gone if one.cause == Cause.SESSION_EXPIRED]
+    if expired and all(since_load_us(history, one) is not None for one in expired):
+        return f"{of_move} If the process had died before: {general[0].lower()}{general[1:]}"
     if expired and len(went_on(history, expired)) == len(expired):
         return (
             "Raise session.timeout.ms above the time for which a process stands still or has no network, or "

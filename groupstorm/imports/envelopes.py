@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from html import unescape
 from itertools import pairwise
 from typing import Any, Final
 
-from groupstorm.imports.times import FORMS, Instant, completed, day_in, instant, number_in, sights
+from groupstorm.imports.times import FORMS, Instant, Order, completed, day_in, instant, number_in, sights
 from groupstorm.problems import InputError
 
 _DECODER = json.JSONDecoder()
@@ -66,7 +66,7 @@ class FrontReader:
     ``own``: the envelope that the user names. ``order``: of the numbers of the log's dates.
     """
 
-    def __init__(self, own: re.Pattern[str] | None, order: Callable[[], str]) -> None:
+    def __init__(self, own: re.Pattern[str] | None, order: Order) -> None:
         self._own = own
         self._order = order
         #: Form of the last time, where it stood, and what stood between it and the message.
@@ -120,8 +120,8 @@ _LOGGER = re.compile(
 )
 #: What a logger knows of the thread or the host, as ``{host=a, pod=b}``. Maps of Kafka's have brackets.
 _CONTEXT = re.compile(r" \{[A-Za-z_][\w.]*=[^\s{}()\[\],=]*(?:, ?[A-Za-z_][\w.]*=[^\s{}()\[\],=]*)*\}$")
-#: As structlog and Monolog print it: ``[aiokafka.conn]``, ``[] []``.
-_BRACKETS = re.compile(r' (?:\[[a-z_]\w*(?:\.\w+)+\]|(?:\[\]|\{"[^{}]*\}) (?:\[\]|\{"[^{}]*\}))$')
+#: As structlog and Monolog print it: ``[aiokafka.conn]``, ``[] []``; Debezium's log has spaces in front.
+_BRACKETS = re.compile(r' +(?:\[[a-z_]\w*(?:\.\w+)+\]|(?:\[\]|\{"[^{}]*\}) (?:\[\]|\{"[^{}]*\}))$')
 #: What begins in front of a message and ends behind it.
 _PAIRS: Final = (
     ("{{", "}}"),
@@ -252,18 +252,18 @@ def record_of(around: Around) -> Any:
     return next(inner, around[0] if around else None)
 
 
-def collectors_time(around: Around) -> Instant | None:
-    """The time that a JSON record says beside a text, or else farther out."""
+def collectors_time(around: Around, order: Order) -> Instant | None:
+    """The time that a JSON record says beside a text, or else farther out. ``order``: of a date's numbers."""
     for container in reversed(around):
         for key, value in container.items() if isinstance(container, dict) else enumerate(container):
             if isinstance(key, int) or _TIME_KEY.search(key):
-                said = _time_of(value)
+                said = _time_of(value, order)
                 if said is not None:
                     return said
     return None
 
 
-def _time_of(value: Any) -> Instant | None:
+def _time_of(value: Any, order: Order) -> Instant | None:
     if isinstance(value, list) and len(value) == 1:  # fields of Elastic
         value = value[0]
     if isinstance(value, dict) and _TIME_KEY.search(str(value.get("field", ""))):  # CloudWatch's insights
@@ -272,7 +272,7 @@ def _time_of(value: Any) -> Instant | None:
         value = f"{value['epochSecond']}.{str(value.get('nanoOfSecond', 0)).zfill(9)}"
     if isinstance(value, int) and _EPOCH_SECOND.fullmatch(str(value)):
         value = f"{value}.0"
-    return instant(str(value)) if isinstance(value, str | int | float) else None
+    return instant(str(value), "", order) if isinstance(value, str | int | float) else None
 
 
 def pod_of(record: Any) -> str:
@@ -290,6 +290,11 @@ _BEGINNING: Final = 12
 _FRONT_MAX: Final = 100
 #: The first line of a record of java.util.logging: when, and in which class and method; the message follows.
 _JUL = re.compile(r"\w{3} \d\d?, \d{4},? \d\d?:\d\d:\d\d\s[AP]M [\w.$]+(?: [\w.$<>]+)?$")
+#: A line of a container runtime (CRI, Docker's json-file), which cuts texts at 16 KB: P, or so long a text
+#: without an end of line, goes on in the next one. Collectors take the ends of all lines away.
+_RUNTIME = re.compile(r'\S+ std(?:out|err) [FP] |\{"log": ?"')
+_UNENDED = re.compile(r'(?<!\\n)", ?"stream": ?"std[^{}]*\}$')
+_CUT = re.compile(rf'\S+ std(?:out|err) P |\{{"log": ?".{{16000,}}{_UNENDED.pattern}')
 #: The frame of a line: Markdown's quotation, or a box.
 _FRAME = re.compile(r"^\s*(?:(?:> ?)+|[│┃║])|\s*[│┃║]\s*$")
 
@@ -303,6 +308,7 @@ class Framing:
         #: Further lines of a message have the margin, too, and so no indentation.
         self._has_margin = any(map(margin, lines[:3]))
         self._has_headers = any(map(_JUL.match, lines))
+        self._has_parts = any(map(_RUNTIME.match, lines[:3]))
         self._is_framed = bool(lines) and _FRAME.search(lines[0]) is not None
         self._padding = 0
         lines = [self._unframed(line) for line in lines]
@@ -315,7 +321,7 @@ class Framing:
 
     @property
     def is_plain(self) -> bool:
-        has_more = self._has_objects or self._has_margin or self._has_headers
+        has_more = self._has_objects or self._has_margin or self._has_headers or self._has_parts
         return not (self._width or self._is_framed or has_more)
 
     def joined(self, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
@@ -327,6 +333,8 @@ class Framing:
                 line += part  # of a JSON record that is printed over several lines
             elif first and self._has_headers and _JUL.match(last):
                 first, line = number, f"{line} {part}"
+            elif first and self._has_parts and _CUT.match(last):
+                line = _UNENDED.sub("", line) + _RUNTIME.sub("", part, count=1)
             elif first and self._goes_on(last, part):
                 line = line + " " * (self._width - len(last)) + part  # copies have no spaces at line ends
             else:

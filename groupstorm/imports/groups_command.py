@@ -194,6 +194,8 @@ def cells(head: Header, text: str) -> Mapping[str, str] | None:
     if len(found) > len(head.columns) and head.columns[-1] == _LAST:
         last = len(head.columns) - 1
         found = [*found[:last], " ".join(found[last:])]
+    if head.table is Table.STATE and len(found) == len(head.columns) - 1:
+        found.insert(head.columns.index(_MARKS[Table.STATE]), _NOTHING)  # blank before Kafka 4 if it has none
     if len(found) != len(head.columns):
         return None
     return {column: cell for column, cell in zip(head.columns, found, strict=True) if cell != _NOTHING}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, tzinfo
 from enum import StrEnum
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 from groupstorm.garbage import few_collections
 from groupstorm.imports.clocks import Anchors, Offset, anchor_rank
@@ -36,15 +36,16 @@ from groupstorm.trace.schema import IMPORTED_VERSION, Source
 from groupstorm.trace.writer import open_writer
 from groupstorm.wording import counted
 
+_T = TypeVar("_T")
 #: Clients that say little or nothing about their groups.
 _SILENT: Final = frozenset({Writer.SARAMA, Writer.SPRING})
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """``zones``: by log name, "" for all others. ``groups``: None for all. ``times``: when an output of
-    kafka-consumer-groups was printed, ``days``: when the first line was written of a log whose times print no
-    date, each by its name, "" for all others."""
+    """``zones``: by the name of a log or of its file, "" for all others. ``groups``: None for all. ``times``:
+    when an output of kafka-consumer-groups was printed, ``days``: when the first line was written of a log
+    whose times print no date, each by its name, "" for all others."""
 
     zones: Mapping[str, tzinfo] = field(default_factory=dict)
     envelope: re.Pattern[str] | None = None
@@ -121,7 +122,12 @@ def import_logs(logs: Sequence[Log], out: Path, options: Options) -> Imported:
 
 
 def sources_of(logs: Sequence[Log], options: Options) -> list[LogSource]:
-    """A reader for each of the logs, by its kind."""
+    """A reader for each of the logs, by its kind. Raises InputError."""
+    names = {name for log in logs for name in ("", log.name, Path(log.name).name)}
+    values = {"--time-zone": options.zones, "--at": options.times, "--date": options.days}
+    wrong = [f"{option} {name}" for option, named in values.items() for name in named if name not in names]
+    if wrong:
+        raise InputError(f"{wrong[0]}=: no such log: expected one of {', '.join(one.name for one in logs)}")
     kinds = [(log, kind) for log in logs for kind in kinds_of(log)]
     return [_source(log, kind, number, options) for number, (log, kind) in enumerate(kinds)]
 
@@ -181,16 +187,20 @@ def import_sources(sources: Sequence[LogSource], out: Path, options: Options) ->
     return done
 
 
+def _of(values: Mapping[str, _T], log: Log) -> _T | None:
+    """The value for a log: by its name, else by that of its file, else the value for all others."""
+    return values.get(log.name, values.get(Path(log.name).name, values.get("")))
+
+
 def _source(log: Log, kind: SourceKind, number: int, options: Options) -> LogSource:
-    tz = options.zones.get(log.name, options.zones.get("", UTC))
-    day = options.days.get(log.name, options.days.get(""))
+    tz, day = _of(options.zones, log) or UTC, _of(options.days, log)
     if kind is SourceKind.SEGMENTS:
         return OffsetsSegments(log, number)
     if kind is SourceKind.DUMP:
         return OffsetsDump(log, number)
     if kind is SourceKind.DESCRIBED:
         named = [*(options.groups or ())]
-        at = options.times.get(log.name, options.times.get(""))
+        at = _of(options.times, log)
         return DescribedGroups(log, number, at, named[0] if len(named) == 1 else None, tz, day)
     return LogParser(log, number, tz, options.envelope, day)
 

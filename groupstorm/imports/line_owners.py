@@ -18,7 +18,7 @@ from groupstorm.imports.templates import (
 )
 
 #: librdkafka's name of a client: its client id, and which client of the process it is.
-_HANDLE = re.compile(r"(?P<client>[^|\s\"]+)#(?:consumer|producer)-\d+")
+_HANDLE = re.compile(r"(?P<client>[^|\s\"\[\]]+)#(?:consumer|producer)-\d+")
 #: A thread of Spring, which has a consumer of its own.
 _CONTAINER: Final = re.compile(r"\[ *([^\[\]]+-C-\d+)\]")
 #: The name of a thread of Kafka Streams begins with its application's id, which is its group, and a UUID.

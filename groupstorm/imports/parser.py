@@ -42,6 +42,8 @@ _STEPS: Final[Mapping[str, int]] = {
 #: Where something else may begin behind a message.
 _BEHIND = re.compile(r"\s+(?:[\[({|#<]|--? |[\w.@-]+=)")
 _CUTS_MAX: Final = 3
+#: What Serilog puts behind a message. Kafka's own maps have no quotation marks.
+_PROPERTIES = re.compile(r' \{"[^{}]*\}$')
 #: Lines that a message may have behind its first.
 _MORE_LINES_MAX: Final = 1_000
 #: Lines above one without a time in which its time is looked for, and lines in vain after which no more is.
@@ -186,6 +188,8 @@ class LogParser(LogSource):
             start = beginning = bare.start()
         front = text[:beginning]
         message, behind = split_message(front, text[start:])
+        if prefix is not None and message.endswith("}"):
+            message = _PROPERTIES.sub("", message)
         if prefix is None and BARE.find(message) is None:
             return False
         said = self._front.time(front) or around.time or self._front.time(behind) or self._behind(message)
@@ -212,11 +216,10 @@ class LogParser(LogSource):
                 return instant(line[seen[0].start : seen[0].end], seen[0].form, self.clock.order)
         return None
 
-    @staticmethod
-    def _behind(message: str) -> Instant | None:
+    def _behind(self, message: str) -> Instant | None:
         """The time in the JSON record that a framework's logger puts behind a message of kafkajs."""
         value = json_in(message, len(message)) if message.endswith("}") else None
-        return None if value is None else collectors_time((value[1],))
+        return None if value is None else collectors_time((value[1],), self.clock.order)
 
     def _json(self, front: str, value: Any, around: _Around) -> bool:
         """The message of each record is its first text that is a line of Kafka's."""
@@ -229,8 +232,9 @@ class LogParser(LogSource):
             if id(record) in found:
                 continue
             beside = next((each for each in reversed(inside) if isinstance(each, dict)), {})
-            said = collectors_time(inside) or self._front.time(front) or around.time
-            said = said or collectors_time(tuple(one for one in beside.values() if isinstance(one, dict)))
+            order, deeper = self.clock.order, tuple(one for one in beside.values() if isinstance(one, dict))
+            said = collectors_time(inside, order) or self._front.time(front) or around.time
+            said = said or collectors_time(deeper, order)
             if self._record(as_printed(text, beside), _Around(around.record or record, beside, said, pod)):
                 found.add(id(record))
         return bool(found)

@@ -246,7 +246,8 @@ def _parse(file: Path, number: int, line: bytes) -> dict[str, Any]:
         if not line.endswith(b"\n") and line.lstrip().startswith(b"{"):
             raise InputError(
                 f"{file}: line {number}: the file ends inside this line: "
-                "the run that wrote it was ended, or is still writing"
+                "the run that wrote it was ended, or is still writing: "
+                f"head -n {number - 1} {file} has the whole ones"
             ) from problem
         raise InputError(f"{file}: line {number}: {not_json(problem)}") from problem
     if not isinstance(row, dict):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from groupstorm.problems import InputError
@@ -82,10 +82,13 @@ def compare(
     for alert in alerts:
         for one in spans[alert.span_us]:
             key = alert.text, one.group
-            is_on = alert.beyond.is_met(one.figures)
+            figures, is_more = one.figures, alert.beyond.comparison.startswith(">")
+            if figures.unowned_partition_seconds is None and is_more and one.open_us:  # as much at least
+                figures = replace(figures, unowned_partition_seconds=one.open_us / _SECOND_US)
+            is_on = alert.beyond.is_met(figures)
             if is_on:
                 active.add(key)
             if is_on != (key in before):
-                value = getattr(one.figures, alert.beyond.figure)
+                value = getattr(figures, alert.beyond.figure)
                 changes.append(AlertChange(alert, one.group, is_on, value))
     return changes, frozenset(active)

@@ -34,6 +34,7 @@ class GroupPicture:
     ``begun``: rebalances by what began them and who. ``unowned_us_by``: what they cost. ``at_least``: times
     without an owner are lower bounds, since the rows of the coordinator alone say who owned what. ``why``:
     why times without an owner are not known, "" if they are. ``are_least``: the trace may lack rebalances.
+    ``open_us``: how long the partitions that have no owner now have had none in the span, summed.
     """
 
     group: str
@@ -44,6 +45,7 @@ class GroupPicture:
     why: str
     now: Now
     are_least: bool = False
+    open_us: int = 0
 
     @property
     def culprit(self) -> str:
@@ -100,4 +102,5 @@ class WatchedGroup:
                     costs[key] += one.unowned_us
         why = totals.unknown_owners or totals.unknown_absences or ""
         at_least, are_least = totals.unowned_is_least, totals.generations_are_least
-        return GroupPicture(self._name, totals.figures(), begun, costs, at_least, why, now, are_least)
+        sum_us = sum(end_us - max(us, self._from_us) for us in (now.unowned or {}).values())
+        return GroupPicture(self._name, totals.figures(), begun, costs, at_least, why, now, are_least, sum_us)

@@ -147,10 +147,9 @@ class Tail:
         return False
 
     def follow(self, seconds: float) -> None:
-        """See `Feed`."""
-        until = time.monotonic() + seconds
+        """See `Feed`. It reads at the end: a picture that follows is one of now."""
+        time.sleep(seconds)
         self.catch_up(seconds)
-        time.sleep(max(0.0, until - time.monotonic()))
 
     def _files(self) -> Iterator[os.DirEntry[str]]:
         """Yield files that may have news. A file grows no more once there is another one behind it."""

@@ -86,7 +86,8 @@ def _of_logs(reading: Reading) -> dict[str, Known]:
     profile = PROFILES[str(settings["client_profile"].value[0])]
     default = profile.defaults.get(STRATEGY, BY_NAME[STRATEGY].default)
     if STRATEGY in found and found[STRATEGY].value == default[:1]:
-        del found[STRATEGY]  # the group chooses one, and its members may have the default's others, too
+        # the group chooses one, and its members may have the default's others, too
+        found[STRATEGY] = found[STRATEGY]._replace(how=How.ASSUMED)
     return found | _record_rate(reading)
 
 

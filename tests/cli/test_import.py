@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 
 from tests.command import COMMAND, environment_of_command, groupstorm, refused
+from tests.imports.importing import generation, java_line, stabilized
 from tests.imports.test_ends_of_members import MODERN_CLIENT, MODERN_SERVER
 from tests.imports.test_several_logs import BROKER, FOLLOWER, LEADER, client_log
 from tests.processes import run_process
@@ -54,6 +56,36 @@ def test_a_consumer_group_has_epochs(tmp_path: Path) -> None:
     imported = groupstorm("import", "server.log", "a.log", "--out", "out", cwd=tmp_path)
     known = "group g: 2 epochs, the owners are known, by the rows of the members"
     assert known in " ".join(imported.stdout.split())
+
+
+def test_unknown_counts_the_lines_that_were_understood(tmp_path: Path) -> None:
+    (tmp_path / "server.log").write_text(BROKER + "2024-11-18 10:06:00 INFO kafka: nothing of a group\n")
+    done = groupstorm("import", "server.log", "--out", "out", "--unknown", cwd=tmp_path)
+    understood = len(BROKER.splitlines())
+    expected = f"is understood: {understood} of {understood + 1} lines."
+    assert " ".join(done.stdout.split()).endswith(expected)
+
+
+def test_a_log_in_local_time_in_which_summer_time_ends(tmp_path: Path) -> None:
+    """The generations are joined at 02:40 and at 02:10 in Berlin, which is 00:40 and 01:10 in UTC."""
+    times = ("00:40:03", "01:10:03")
+    server = "".join(stabilized(f"{at},000", number, 1) for number, at in enumerate(times, 1))
+    logs = {
+        "server.log": server.replace("2024-11-18", "2024-10-27"),
+        "a.log": "".join(
+            java_line(f"2024-10-27 {at}:00,000", "(Re-)joining group")
+            + java_line(f"2024-10-27 {at}:04,000", f"Successfully joined group with generation {joined}")
+            for at, joined in (("02:40", generation(1, "a-1")), ("02:10", generation(2, "a-1")))
+        ),
+    }
+    for name, text in logs.items():
+        (tmp_path / name).write_text(text, "utf-8")
+    zone = ("--time-zone", "a.log=Europe/Berlin")
+    for options, is_told in (((), True), (zone, False)):
+        done = groupstorm("import", *logs, "--out", "out", *options, cwd=tmp_path)
+        text = "its clock was set meanwhile (if summer time ended: give --time-zone)"
+        assert (text in " ".join(done.stdout.split())) == is_told
+        shutil.rmtree(tmp_path / "out")
 
 
 @pytest.mark.slow

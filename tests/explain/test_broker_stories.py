@@ -34,6 +34,26 @@ def round_lines(second: int, old: int, reason: str, members: int = 1) -> str:
     )
 
 
+@pytest.mark.parametrize(("expired_at", "is_unheard"), [("10:01:05,120", True), ("10:01:07,120", False)])
+def test_a_session_that_began_as_the_next_coordinator_loaded_the_group(
+    tmp_path: Path, expired_at: str, is_unheard: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It lasts 45 s: no heartbeat has come since, or one 2 s later."""
+    described = f"memberId={C_1}, groupInstanceId=None, clientId=c-1, clientHost=/10.0.0.1"
+    member = f"MemberMetadata({described}, sessionTimeoutMs=45000, rebalanceTimeoutMs=300000)"
+    log = (
+        broker_line("10:00:20,000", f"Loaded member {member} in group g with generation 4.")
+        + broker_line("10:00:20,100", "Loading group metadata for g with generation 4")
+        + failed(expired_at, C_1)
+        + emptied(expired_at, 5)
+    )
+    text = printed(answer(tmp_path, log), capsys)
+    loaded = "no heartbeat of it came after its coordinator loaded the group, at 0.100 s"
+    assert (loaded in text) == is_unheard
+    assert ("its last heartbeat came at 2.120 s" in text) == (not is_unheard)
+    assert ("If the process had died before" in text) == is_unheard
+
+
 UNSTORED = f"error when storing group assignment during SyncGroup (member: {C_1})"
 
 

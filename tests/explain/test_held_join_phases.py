@@ -18,6 +18,7 @@ from tests.explain.explaining import (
     scenario_storm,
     trace_of,
 )
+from tests.explain.test_first_answers import printed
 
 
 def found_with_joins(
@@ -64,6 +65,22 @@ def test_a_join_phase_that_goes_on_after_the_last_join_waits_for_somebody_else(
     assert (finding.pattern.name, finding.match.members) == ("held-join-phase", members)
     assert ("b-1" in finding.match.sentence) == bool(members)
     assert (finding.match.unknown == "") == bool(members)
+
+
+@pytest.mark.parametrize(("died_s", "is_told"), [(99, True), (40, False)])
+def test_a_join_phase_may_wait_for_the_session_of_a_dead_member(
+    tmp_path: Path, died_s: int, is_told: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Logs of clients alone do not say when a session expires: all others join at once, and 20 s later the
+    phase is over."""
+    begun, *rest = round_of(100, 2, "unknown", "a-1", 20)
+    died = {"s": died_s, "source": "member", "event": "member_crashed", "member": "b", "member_id": "b-1"}
+    joins = {"s": 100, "event": "join_parked", "member": "a", "member_id": "a-1", "generation": 1}
+    rows = [*FORMED, died | {"partitions": [], "generation": 1}, begun, joins, *rest, END_OF_FORMED]
+    text = printed(explained(trace_of(tmp_path, rows)), capsys)
+    waited = "Unknown: whom it waited for, a late member or the session of b, which died: add"
+    assert (waited in text) == is_told
+    assert "Turn: Find out why the process died. If a member was late: lower max.poll.records" in text
 
 
 def test_an_empty_group_waits_for_no_member(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from groupstorm.problems import InputError
 from tests.explain.explaining import names
 from tests.explain.test_first_answers import answer, printed
-from tests.imports.importing import client_line, rows
+from tests.imports.importing import client_line, import_texts, rows
 
 SPRING = (
     "2026-03-04 10:{}.000  INFO 1 --- [ntainer#0-{}-C-1] o.s.k.l.KafkaMessageListenerContainer    : g: "
@@ -68,6 +69,36 @@ def test_kafkajs_behind_a_frameworks_prefix(tmp_path: Path) -> None:
     answer(tmp_path, log)
     assert [row["cause"] for row in rows(tmp_path, "rejoin_requested")] == ["group-rebalancing"]
     assert [row["partitions"] for row in rows(tmp_path, "partitions_assigned")] == [["t-0", "t-1"]]
+
+
+def test_the_leader_of_franz_go_in_json(tmp_path: Path) -> None:
+    """zap and slog have its fields beside the message, and a boolean is none of Python's."""
+    beside = {"group": "g", "member_id": "kgo-1", "instance_id": "<nil>", "generation": 4}
+    fields = {**beside, "balance_protocol": "cooperative-sticky", "leader": True}
+    lines = [
+        {"ts": "2026-10-02T09:00:03.100Z", "msg": "joined, balancing group", **fields},
+        {"ts": "2026-10-02T09:00:03.150Z", "msg": "synced", "group": "g", "assigned": "t[0 1]"},
+    ]
+    import_texts(tmp_path, {"app.log": "".join(json.dumps(line) + "\n" for line in lines)})
+    stable = [row for row in rows(tmp_path, "group_state_changed") if row["state"] == "Stable"]
+    assert [(row["generation"], row["protocol"]) for row in stable] == [(4, "cooperative-sticky")]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        '2026-03-04 10:00:00.371 +00:00 [DBG] app#consumer-1 CGRP {} {{"Source":"W","Pod":"a-1"}}\n',
+        "2026-03-04 10:00:00,371 - consumer - DEBUG - CGRP [app#consumer-1] {}\n",
+        "[2026-03-04 10:00:00.371 +0000 UTC][CGRP][app#consumer-1][7]{}\n",
+    ],
+    ids=["Serilog", "confluent-kafka-python", "confluent-kafka-go"],
+)
+def test_librdkafka_in_the_logs_of_its_wrappers(tmp_path: Path, line: str) -> None:
+    joined = "[thrd:main]: JoinGroup response: GenerationId 4, Protocol range, LeaderId app-1, my MemberId "
+    said = (f"{joined}app-1, member metadata count 1: (no error)", '[thrd:main]: Group "g": add t [0]')
+    import_texts(tmp_path, {"app.log": "".join(map(line.format, said))})
+    answered = [(row["member"], row["generation"]) for row in rows(tmp_path, "join_answered")]
+    assert answered == [("app", 4)]
 
 
 def test_kafkajs_that_crashes(tmp_path: Path) -> None:

@@ -139,6 +139,12 @@ FORMS: Mapping[str, Callable[[Line], str]] = {
             {"field": "@message", "value": one.message},
         ]
     ),
+    "Log Analytics": lambda one: json.dumps(
+        {"TimeGenerated": one.at("%m/%d/%Y, %I:%M:%S.%f") + " AM", "LogMessage": one.message}
+    ),
+    "Debezium": lambda one: (
+        f"{one.at('%Y-%m-%d %H:%M:%S,%f')} INFO   ||  {one.message}   [org.apache.kafka.Any]"
+    ),
     "time in the line above": lambda one: f"{one.time.isoformat()} info: Kafka[0]\n      {one.message}",
     "time behind the message": lambda one: _csv(one.message, one.at("%Y-%m-%d %H:%M:%S.%f")),
 }

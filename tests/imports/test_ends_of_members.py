@@ -151,6 +151,16 @@ MODERN_CLIENT = (
 )
 
 
+def test_a_static_member_of_a_consumer_group_goes_by_its_id_to_the_end(tmp_path: Path) -> None:
+    """Only the line on its coming has it; its member id is a UUID."""
+    comes = "Static member rXb7 with instance id seat-1 joins the consumer group using the consumer protocol."
+    ends = "Member rXb7 fenced from the group because the member session expired."
+    import_texts(
+        tmp_path, {"server.log": modern_line("10:00:00,000", comes) + modern_line("10:05:00,000", ends)}
+    )
+    assert [row["member"] for row in rows(tmp_path, "member_removed")] == ["seat-1"]
+
+
 def test_logs_of_all_members_say_who_owns_what_in_a_consumer_group(tmp_path: Path) -> None:
     """The coordinator of Kafka 4 logs neither assignments nor when the group was Stable."""
     done = import_texts(tmp_path, {"server.log": MODERN_SERVER, "a.log": MODERN_CLIENT})

@@ -15,11 +15,13 @@ from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.imports.times import instant, shown, to_utc_us, zone
 from groupstorm.problems import InputError
-from tests.imports.importing import import_texts, rows, states
+from tests.imports.importing import import_texts, java_line, rows, states
+from tests.imports.test_envelope_grid import said
 
 MESSAGE = "[GroupCoordinator 1]: Stabilized group g generation 7 (__consumer_offsets-1) with 3 members"
 LOGGER = "(kafka.coordinator.group.GroupCoordinator)"
 SECOND = "2024-11-18T14:36:14"
+UUID = "11111111-1111-1111-1111-111111111111"
 LINES = {
     "log4j": f"[2024-11-18 14:36:14,337] INFO {MESSAGE} {LOGGER}",
     "strimzi": f"2024-11-18 14:36:14,337 INFO {MESSAGE} {LOGGER} [executor-Rebalance]",
@@ -120,6 +122,28 @@ def test_what_follows_on_a_message_of_several_lines(around: Callable[[str], str]
     assert len(assigned["partitions"]) == 4
 
 
+@pytest.mark.parametrize("runtime", ["containerd", "docker"])
+def test_a_text_that_the_container_runtime_has_cut(runtime: str, tmp_path: Path) -> None:
+    """It cuts texts at 16 KB, as the plan of a large group."""
+    many = ", ".join(f"t-{number}" for number in range(5_000))
+    plan = f"c-1-{UUID}=Assignment(partitions=[{many}]), c-2-{UUID}=Assignment(partitions=[u-2])"
+    text = java_line("14:36:14,337", f"Finished assignment for group at generation 7: {{{plan}}}")[:-1]
+    parts = [text[:16_384], text[16_384:32_768], text[32_768:]]
+    if runtime == "containerd":
+        lines = [f"{STAMP} stdout {tag} {part}" for tag, part in zip("PPF", parts, strict=True)]
+    else:
+        texts = [*parts[:2], parts[2] + "\n"]
+        lines = [json.dumps({"log": part, "stream": "stdout", "time": STAMP}) for part in texts]
+    (one, again, whole) = said(tmp_path, "\n".join([*lines, *lines, text]))
+    assert one.fields == again.fields == whole.fields
+    assert "u-2" in str(one.fields)
+
+
+def test_a_collector_that_takes_the_ends_of_lines_away(tmp_path: Path) -> None:
+    lines = [json.dumps({"log": LINES["log4j"], "stream": "stdout", "time": STAMP})] * 2
+    assert len(said(tmp_path, "\n".join(lines))) == 2
+
+
 def test_two_records_on_one_line(tmp_path: Path) -> None:
     both = f"{LINES['log4j']} {LINES['log4j'].replace('generation 7', 'generation 8')}\n"
     import_texts(tmp_path, {"server.log": both})
@@ -145,6 +169,18 @@ def test_zones() -> None:
     assert local.us - to_utc_us(local.us, zone("z", "+05:30")) == 5.5 * 3600 * 1_000_000
     with pytest.raises(InputError, match="--time-zone: 'Mars' is no time zone: expected a name"):
         zone("--time-zone", "Mars")
+
+
+def test_options_of_one_log_go_by_its_path_or_by_the_name_of_its_file(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    log = {"logs/server.log": LINES["log4j"] + "\n"}
+    berlin = zone("--time-zone", "Europe/Berlin")
+    for name in ("server.log", str(tmp_path / "logs/server.log")):
+        assert shown(import_texts(tmp_path, log, Options({name: berlin})).began_us).endswith("13:36:14.337")
+    with pytest.raises(
+        InputError, match=r"^--time-zone sever.log=: no such log: expected one of /.*/server.log$"
+    ):
+        import_texts(tmp_path, log, Options({"sever.log": berlin}))
 
 
 def test_a_folder_with_rotations_and_gzip(tmp_path: Path) -> None:

@@ -253,6 +253,19 @@ def test_explain_says_that_it_saw_no_rebalance_between_descriptions_that_are_the
     assert "Not known: what happened between two descriptions" in said
 
 
+def test_states_of_a_group_that_has_no_assignor_now(tmp_path: Path) -> None:
+    """Before Kafka 4 its cell is blank."""
+    head = "GROUP  COORDINATOR (ID)  ASSIGNMENT-STRATEGY  STATE               #MEMBERS\n"
+    stable = f"\n{head}pay    b:9092 (1)        range                Stable              3\n"
+    preparing = stable.replace("range ", " " * 6).replace("Stable            ", "PreparingRebalance")
+    done = import_texts(tmp_path, series(("41:00", stable), ("42:00", preparing), ("43:00", stable)))
+    assert [log.not_understood for log in done.logs] == [0]
+    assert [one[1] for one in states(tmp_path)] == ["Stable", "PreparingRebalance", "Stable"]
+    assert done.groups[0].has_members
+    said = groupstorm("explain", "out", cwd=tmp_path).stdout
+    assert said.startswith("Group pay: at least 1 rebalance (1 round)")
+
+
 def test_a_rebalance_in_between_is_not_known(tmp_path: Path) -> None:
     warning = "Warning: Consumer group 'pay' is rebalancing.\n" + "\n".join(
         line for line in real("describe-classic-members").replace("orders:0,1", "-").splitlines()

@@ -41,6 +41,7 @@ def lines(*rows: object) -> bytes:
         (b"PAR1\x15\x04\x15\x80\x80" * 99, "line 1: not a line of text"),
         (lines(ROW) + b"[" * 100_000, "line 2: not JSON: maximum recursion depth"),
         (lines(ROW) + lines(NEXT)[:30], "line 2: the file ends inside this line: the run that wrote it"),
+        (lines(ROW) + lines(NEXT)[:30], "is still writing: head -n 1 "),
         (lines(ROW, {"seq": 1, "time_us": 1}), "line 2: not a row of a trace: row 1 (None): source: None"),
         (
             lines(ROW, NEXT | {"time_us": "soon"}),

@@ -7,7 +7,8 @@ import pytest
 from groupstorm.problems import InputError
 from groupstorm.watch.alerts import Active, compare, read_alert
 from groupstorm.watch.rolling import Rolling
-from tests.watch.rolling_rows import SECOND, generation_row
+from tests.explain.explaining import removed
+from tests.watch.rolling_rows import GROUP, SECOND, by_hand, generation_row, given
 
 HOUR_US = 3_600 * SECOND
 
@@ -68,6 +69,24 @@ def test_a_figure_that_is_not_known_is_beyond_no_limit() -> None:
     (change,), active = compare([alert], spans, frozenset({(alert.text, "g")}))
     assert (change.begins, change.value, active) == (False, None, frozenset())
     assert str(change).endswith("unowned_partition_seconds is not known")
+
+
+@pytest.mark.parametrize(("text", "begins"), [("unowned>15s per 60s", True), ("unowned<60s per 60s", False)])
+def test_partitions_without_an_owner_begin_an_alert_though_the_sum_is_unknown(
+    text: str, begins: bool
+) -> None:
+    """A static member came back at 40 s, nobody knows after which time; it is gone since 50 s, with both
+    partitions: 20 s at least until 60 s."""
+    static = {"instance": "pod-0"}
+    back = {"s": 40, "event": "member_replaced", "member": "a", "member_id": "a-2", "generation": 2, **static}
+    gone = {**removed(50, "a", "a-2", "session-expired"), **static}
+    rows = [GROUP[0], {**GROUP[1], **static}, *GROUP[2:], back | {"previous_member_id": "a-1"}]
+    rolling = Rolling(60 * SECOND)
+    rolling.add(by_hand(*rows, given(41, "a-2", "t-0", "t-1"), gone))
+    spans = {60 * SECOND: rolling.pictures(60 * SECOND, 60 * SECOND)}
+    assert spans[60 * SECOND][0].figures.unowned_partition_seconds is None
+    changes, _ = compare([read_alert(text)], spans, frozenset())
+    assert [(one.begins, one.value) for one in changes] == ([(True, 20)] if begins else [])
 
 
 def test_an_alert_is_json_for_a_command() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Timer
 
 import pytest
 
@@ -27,6 +28,16 @@ class Reader:
 def append(file: Path, text: str) -> None:
     with file.open("a", encoding="utf-8", newline="") as opened:
         opened.write(text)
+
+
+def test_what_came_while_it_waited_is_read(tmp_path: Path) -> None:
+    """The picture that is made then is of this time."""
+    reader = Reader()
+    tail = Tail(tmp_path, {}, reader.take)
+    timer = Timer(0.05, append, (tmp_path / "trace-0.jsonl", '"now"\n'))
+    timer.start()
+    tail.follow(0.5)
+    assert reader.texts == ['"now"']
 
 
 def test_files_are_read_in_the_order_of_their_names_and_late_ones_too(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.setting_names import Measured
+from groupstorm.storms.scenario.setting_names import How, Measured
 from groupstorm.trace.reader import read_rows
 from groupstorm.whatif.measuring import measure
 from tests.imports.importing import LOGS
@@ -71,12 +71,14 @@ def test_real_logs(tmp_path: Path) -> None:
     out = real(tmp_path, "kafka-4.0.0-java")
     with pytest.raises(InputError, match="name one with --group"):
         measure(out, None)
-    dynamic = values(measure(out, "orders-dynamic"))
+    measured = measure(out, "orders-dynamic")
+    dynamic = values(measured)
     assert dynamic["session.timeout.ms"] == 6_000
     assert dynamic["max.poll.interval.ms"] == 8_000
     assert dynamic["topic_partitions"] == {"orders": 6}
     assert "group.instance.id" not in dynamic
-    assert "partition.assignment.strategy" not in dynamic  # range is the first of the client's default
+    # range is the first of the client's default
+    assert measured.settings["partition.assignment.strategy"].how == How.ASSUMED
     static = measure(out, "orders-static").settings
     assert static["partition.assignment.strategy"].value == ["cooperative-sticky"]
     assert static["partition.assignment.strategy"].why.startswith("server.log.gz:")

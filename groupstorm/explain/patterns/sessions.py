@@ -339,6 +339,13 @@ def _sends_none(row: Row, time_us: int) -> bool:
     return bool(row["event"] == "member_crashed" and row["time_us"] < time_us)
 
 
+def since_load_us(history: History, gone: Change) -> int | None:
+    """The time of the coordinator's load, if a member's session began with it: no heartbeat came since."""
+    loads_us = [one.time_us for one in history.of_kind("loaded")]
+    began_us = gone.time_us - (_timeout_ms(history, gone) or 0) * 1000
+    return next((us for us in loads_us if abs(us - began_us) < SECOND_US // 2), None)
+
+
 def _last_alive(history: History, gone: Change) -> str:
     """The last moment at which the member is known to have been alive."""
     at = f"at {gone.time_us / SECOND_US:,.3f} s"
@@ -355,8 +362,11 @@ def _last_alive(history: History, gone: Change) -> str:
         timeout_ms, at = None, f"{at} or before"
     heartbeat_us = None if timeout_ms is None else gone.time_us - timeout_ms * 1000
     known = []
+    if (loaded_us := since_load_us(history, gone)) is not None:
+        loaded = f"{loaded_us / SECOND_US:,.3f} s"
+        known.append(f"no heartbeat of it came after its coordinator loaded the group, at {loaded}")
     # a live run sees the removal later than the coordinator
-    if heartbeat_us is not None and not (gone.alive and _sends_none(gone.alive, heartbeat_us)):
+    elif heartbeat_us is not None and not (gone.alive and _sends_none(gone.alive, heartbeat_us)):
         known.append(f"its last heartbeat came at {heartbeat_us / SECOND_US:,.3f} s")
     if gone.alive is not None:
         known.append(f"the last row of it is of {gone.alive['time_us'] / SECOND_US:,.3f} s")

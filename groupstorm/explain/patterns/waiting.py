@@ -31,7 +31,8 @@ from groupstorm.wording import counted, lasting, listed, seconds
 SLOW_PLAN_US: Final = 5 * SECOND_US
 #: Later after all others than their heartbeats are apart (heartbeat.interval.ms).
 LATE_US: Final = 3 * SECOND_US
-#: A join phase of so long waits for more than heartbeats, also if several members come last together.
+#: A join phase of so long waits for more than heartbeats, also if several members come last together. Few
+#: sessions are longer.
 _NO_HEARTBEATS_US: Final = 60 * SECOND_US
 #: The longest wait is named, and so many members.
 _NAMED_MAX: Final = 4
@@ -57,6 +58,11 @@ def held_join_phase(history: History) -> Match | None:
     if not all(_last(one) for _, one in held):
         logs = "the coordinator's log" if history.has_member_rows else "the logs of the consumers"
         unknown = f"who came last: add {logs}"
+        end_us = (longest.joined or longest.begun)["time_us"]
+        died = [one for one in history.of_kind("crashed") if 0 <= end_us - one.time_us <= _NO_HEARTBEATS_US]
+        if died and not _last(longest):
+            names = listed(unique(one.member for one in died))
+            unknown = f"whom it waited for, a late member or the session of {names}, which died: add {logs}"
     if longest.joined is None:
         unknown = "when it ended, and whom it waited for: add the rest of the log, and the consumers' logs"
     # of several that came last together none is to blame more than the others

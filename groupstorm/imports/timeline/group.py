@@ -384,7 +384,7 @@ class GroupRecord:
     def summarized(self) -> GroupSummary:
         """The summary, when no more observations come."""
         summary = self.summary
-        summary.view, summary.has_members = self.view, bool(self.all_ids)
+        summary.view, summary.has_members = self.view, summary.has_members or bool(self.all_ids)
         # most groups miss the same
         summary.missing = {cause: (count, intern(said)) for cause, (count, said) in summary.missing.items()}
         return summary

@@ -67,6 +67,7 @@ class Membership:
         """`name`, and the rule behind it; "" if a line says the client id."""
         if member_id in self._clients:
             return self._clients[member_id], ""
+        instance = instance or self.members.get(member_id)
         if instance:
             return instance, INSTANCE_RULE
         name = name_before_uuid(member_id)

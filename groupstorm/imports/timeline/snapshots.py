@@ -178,6 +178,7 @@ class DescribedGroup(GroupPart):
         )  # fmt: skip
         group.emit(line, changed, between(self._last, line, rule), step=-2)
         group.summary.rebalances_seen += state == GroupState.PREPARING_REBALANCE
+        group.summary.has_members |= state not in (GroupState.EMPTY, "Dead")
         group.state = state
 
     def _change_epoch(self, line: Observation) -> None:

@@ -203,7 +203,10 @@ async def _storm(world: RealWorld, progress: Progress | None) -> None:
     ending = EndCondition(world, StepRunner(world), progress)
     while not ending.is_met():
         await asyncio.sleep(CHECK_INTERVAL_S)
-    await asyncio.sleep(ending.tail_us / 1_000_000)
+    for _ in range(10):
+        await asyncio.sleep(ending.tail_us / 10_000_000)
+        if progress is not None:  # rows of the trace so far become readable
+            progress(world.clock.now_us, "settling")
     world.write_trace()
     world.invariants.finish(world, world.clock.now_us)
     emit_run_end(world)

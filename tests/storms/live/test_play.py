@@ -153,6 +153,16 @@ def test_a_run_ends_although_processes_that_fail_are_started_again() -> None:
     assert figures.generations == 1
 
 
+def test_the_rows_of_a_run_become_readable_in_its_quiet_end_too() -> None:
+    """Its progress closes the files of `run --trace`."""
+    began = SCENARIO[: SCENARIO.index("steps:")]
+    start = parse(began + "steps: [{at_ms: 0, do: start}]\n", "yaml", "test")
+    sink, asked_us = MemorySink(), list[int]()
+    resolved = start.resolve("cooperative", 0, {"tail_ms": 2_000})
+    play(resolved, emulated, sink, lambda now_us, _: asked_us.append(now_us))
+    assert sink.rows[-1][0] - asked_us[-1] < 1_000_000
+
+
 def test_a_run_whose_broker_is_gone_ends_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_play, "ASKED_EVERY_S", 0.1)
     monkeypatch.setattr(live_play, "SILENT_MAX_S", 0.5)

@@ -9,7 +9,7 @@ import pytest
 
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.plan import Plan, plan_rollout
-from groupstorm.storms.scenario.setting_names import Measured, inferred
+from groupstorm.storms.scenario.setting_names import How, Measured, inferred
 from tests.storms.manifests.manifest_files import consumer_of, env, workload
 
 STARTS = {"quantiles": {0: 8_100, 50: 12_000, 95: 31_400, 100: 31_400}}
@@ -51,6 +51,18 @@ def test_the_manifest_goes_before_the_trace_and_the_user_before_both() -> None:
     assert plan.settings["max.poll.interval.ms"] == 60_000
     assert "topic_partitions" not in plan.settings
     assert "session.timeout.ms: 10000 in hours (seen), 30000 in the manifest, which counts." in plan.findings
+
+
+def test_the_first_of_the_default_assignors_is_no_setting_but_may_differ_from_the_manifests() -> None:
+    chosen = inferred(["range"], "seen")._replace(how=How.ASSUMED)
+    found = measured()
+    found = found._replace(settings={**found.settings, "partition.assignment.strategy": chosen})
+    strategy = "KAFKA_PARTITION_ASSIGNMENT_STRATEGY"
+    sticky, ranged = (workload(container=env(**{strategy: value})) for value in ("sticky", "range"))
+    assert "partition.assignment.strategy" not in plan_of(found).settings
+    said = "partition.assignment.strategy: range in hours (seen), sticky in the manifest, which counts."
+    assert said in plan_of(found, sticky).findings
+    assert not any("range in hours" in one for one in plan_of(found, ranged).findings)
 
 
 def test_a_stop_that_was_measured_comes_after_the_hook_of_the_pods() -> None:

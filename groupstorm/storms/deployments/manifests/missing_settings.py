@@ -15,6 +15,7 @@ from groupstorm.storms.scenario.setting_names import (
     GROUP_PROTOCOL,
     STREAMS_PROTOCOL,
     UNSUPPORTED,
+    How,
     Known,
     Measured,
 )
@@ -38,6 +39,8 @@ def take_measured(
     in_use = own.get(GROUP_PROTOCOL, CLASSIC if protocol is None else protocol.value)
     for name, known in of_trace.items():
         if name in UNSUPPORTED.get(in_use, {}):
+            continue
+        if name not in own and known.how == How.ASSUMED:
             continue
         if name not in own:
             settings[name] = known.value
