@@ -421,6 +421,25 @@ def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
+def test_an_assignor_that_gives_out_what_nobody_asked_for_is_why_members_join_again(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "def foreign(topics, members):\n"
+        "    return {min(members): [('audit', 0)]} | {max(members): [('topic-0', 0)]}\n",
+        "utf-8",
+    )
+    settings = ["members=2", "partitions=1", "settle_timeout_ms=1s", "record_rate=0"]
+    options = [word for one in settings for word in ("--set", one)]
+    options += ["--set", "partition.assignment.strategy=mine:foreign", "--no-remedies", "--out", "run"]
+    ran = groupstorm("run", "cold-start", *options, cwd=tmp_path)
+    assert ran.returncode == 1
+    told = "times the assignor gave a member topics that it does not subscribe to, and it joined again"
+    assert told in " ".join(ran.stderr.split())
+    why = groupstorm("explain", "run", cwd=tmp_path).stdout
+    assert "(assignment-mismatch)" in why
+    assert "topics-changed" not in why
+
+
+@pytest.mark.slow
 def test_an_assignor_that_throws_is_told_with_its_place(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text("def oops(topics, members):\n    return members['nobody']\n")
     strategy = ["--set", "partition.assignment.strategy=mine:oops", "--set", "settle_timeout_ms=1000"]
