@@ -53,7 +53,11 @@ class Case(NamedTuple):
 
 
 def answers(lines: Iterable[bytes], plug_ins: Collection[str] = ()) -> Iterator[str]:
-    """``plug_ins``: the ``module:attribute`` that lines may name, because a file must not import code."""
+    """``plug_ins``: the ``module:attribute`` that lines may name, because a file must not import code.
+
+    Raises `InputError` for one that is not there, also if no line names it."""
+    for name in plug_ins:
+        registry.get(name)
     return casefields.answers(lines, lambda line, place: answer(read_case(line, place, plug_ins)))
 
 

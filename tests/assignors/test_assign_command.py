@@ -136,6 +136,11 @@ def test_plug_ins_are_named_on_the_command_line() -> None:
     assert json.loads(text) == {"id": 1, "assignment": {"b": [], "a": [["t", 0], ["t", 1]]}}
 
 
+def test_a_plug_in_that_is_not_there_is_refused_also_if_no_case_names_it() -> None:
+    with pytest.raises(InputError, match=r"'nowhere:mine': expected a plug-in to import: ModuleNotFound"):
+        answers([json.dumps(CASE).encode()], ["nowhere:mine"])
+
+
 def test_stream_join_defaults() -> None:
     """An epoch not told is the generation; owned partitions tell their numbers; nothing told is nothing."""
     members: list[dict[str, Any]] = [
