@@ -413,6 +413,21 @@ def test_bad_input_is_one_line_and_exit_2(tmp_path: Path, arguments: list[str], 
     assert told in refused(groupstorm(*arguments, cwd=tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ("session.timeout.ms: 1s", "variant bad: heartbeat.interval.ms: 3000 must be lower than"),
+        ("partition.assignment.strategy: [stikcy]", "variant bad: assignor 'stikcy': did you mean sticky"),
+        ("group.max.size: 1", "variant bad: group.max.size: 1: the broker refuses further members"),
+        ("members: 0", "s.yaml: variants: bad: members: 0 lies outside"),
+    ],
+)
+def test_an_error_of_one_variant_names_it(tmp_path: Path, settings: str, told: str) -> None:
+    steps = "steps: [{at_ms: 0, do: start}]"
+    (tmp_path / "s.yaml").write_text(f"{{name: s, variants: {{good: {{}}, bad: {{{settings}}}}}, {steps}}}")
+    assert told in refused(groupstorm("compare", "s.yaml", "--seeds", "1", cwd=tmp_path))
+
+
 def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
