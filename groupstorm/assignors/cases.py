@@ -53,9 +53,8 @@ class Case(NamedTuple):
 
 
 def answers(lines: Iterable[bytes], plug_ins: Collection[str] = ()) -> Iterator[str]:
-    """``plug_ins``: the ``module:attribute`` that lines may name, because a file must not import code.
-
-    Raises `InputError` for one that is not there, also if no line names it."""
+    """``plug_ins``: the ``module:attribute`` that lines may name, because a file must not import code. Raises
+    `InputError` for one that is not there."""
     for name in plug_ins:
         registry.get(name)
     return casefields.answers(lines, lambda line, place: answer(read_case(line, place, plug_ins)))

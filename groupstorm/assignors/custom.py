@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any, cast
+from typing import Any
 
 from groupstorm.assignors.contract import (
     AssignmentRefused,
@@ -63,10 +63,10 @@ class CustomAssignor:
         """What the plug-in returns. Raises `AssignmentRefused` with the place if it throws."""
         try:
             return call(*arguments)
-        except AssignmentRefused:
-            raise
         except (Exception, SystemExit) as thrown:
             raise_stop_signal(thrown)
+            if isinstance(thrown, AssignmentRefused):
+                raise
             frame = extract_tb(thrown.__traceback__)[-1]
             what = f"{self.name}: {thrown} ({Path(frame.filename).name}, line {frame.lineno})"
             raise AssignmentRefused(type(thrown).__name__, what) from thrown
@@ -75,9 +75,8 @@ class CustomAssignor:
         self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
     ) -> AssignmentResult:
         """The plug-in's answer. Raises `AssignmentRefused` if it is invalid, or if the plug-in throws."""
-        assign = cast(Callable[..., object], getattr(self.plug_in, "assign", self.plug_in))
-        # they are the plug-in's, to take members from
-        answer = self._called(assign, dict(topics), dict(subscriptions))
+        assign: Any = getattr(self.plug_in, "assign", self.plug_in)
+        answer = self._called(assign, dict(topics), dict(subscriptions))  # it may take members from them
         whole = answer if isinstance(answer, AssignmentResult) else None
         partitions = answer if whole is None else whole.partitions
         if not isinstance(partitions, Mapping):
@@ -135,8 +134,8 @@ def _instance(made_by: type, place: str) -> object:
     try:
         return made_by()
     except Exception as problem:
-        why = f"{type(problem).__name__}: {problem}"
-        raise InputError(f"{place}: expected a class to make without arguments: {why}") from problem
+        what = f"{place}: expected a class to make without arguments: {type(problem).__name__}"
+        raise InputError(f"{what}: {problem}") from problem
 
 
 def raise_stop_signal(thrown: BaseException) -> None:

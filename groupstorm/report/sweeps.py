@@ -248,8 +248,7 @@ def _axis_with_numbers(sweep: Sweep) -> Axis | None:
 
 
 def _curves(sweep: Sweep, outcomes: Sequence[Outcome]) -> list[tuple[Axis, str, list[Outcome]]]:
-    """The axis with numbers and the outcomes along it, two at least, for each combination of the others'
-    labels."""
+    """The axis with numbers and two or more outcomes along it, for each combination of the others' labels."""
     axis = _axis_with_numbers(sweep)
     curves: dict[str, list[Outcome]] = {}
     if axis is None:

@@ -219,7 +219,8 @@ def test_the_storms_own_scenario_answers_for_what_no_replay_repeats(tmp_path: Pa
 
 def test_no_file_repeats_a_storm_with_an_assignor_of_ones_own(tmp_path: Path) -> None:
     code = "examples.rendezvous:rendezvous"
-    _, draft = drafted(storm(tmp_path / "run", "cold-start", **{"partition.assignment.strategy": [code]}))
+    strategy: dict[str, Any] = {"partition.assignment.strategy": [code]}
+    _, draft = drafted(storm(tmp_path / "run", "cold-start", **strategy))
     assert draft.problems == [f"members have an assignor of your own ({code}), which a file cannot name"]
 
 

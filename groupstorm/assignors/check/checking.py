@@ -320,7 +320,6 @@ ENOUGH_MS = 1_500
 
 #: A clock of CPU time may tick every few milliseconds only: an answer is asked for until so much has passed.
 LEAST_NS = 50_000_000
-ASKED_MAX = 1_000
 
 TOPICS = 10
 
@@ -381,7 +380,7 @@ def _settle(group: SimulatedGroup, cpu_ns: Callable[[], int]) -> float | None:
     for _ in range(2 if group.cooperative else 1):
         begun_ns, asked = cpu_ns(), 1
         round_ = group.ask()
-        while (took_ns := cpu_ns() - begun_ns) < LEAST_NS and asked < ASKED_MAX and round_.refusal is None:
+        while (took_ns := cpu_ns() - begun_ns) < LEAST_NS and round_.refusal is None:
             round_ = group.ask()
             asked += 1
         spent_ns += took_ns // asked

@@ -230,8 +230,7 @@ def assignment_mismatch(history: History) -> Match | None:
     if not found:
         return None
     rebalances = [one for one in history.rebalances if any(begins_after(one, each.time_us) for each in found)]
-    sentence = f"{counted(len(found), 'assignment')} had topics that the member does not subscribe to"
-    sentence += f"; {counted(len(rebalances), 'rebalance')} followed."
+    sentence = f"{counted(len(found), 'assignment')} had topics that the member does not subscribe to."
     return Match(sentence, unique(one.member for one in found), rebalances, (), [one.row for one in found])
 
 
