@@ -401,7 +401,7 @@ def _handed_over(
     released_us, expired, granted_us = handover
     if expired:
         waits, fetches = Reason.BROKER_SESSION, Reason.NEXT_HEARTBEAT
-    elif came_back:
+    elif came_back and ending != _ENDINGS["assignment"]:
         waits = fetches = Reason.RESTART
     else:
         revokes = ending in (_ENDINGS["assignment"], _ENDINGS["close"], _ENDINGS["subscription"])

@@ -245,6 +245,22 @@ def test_a_consumer_group_without_members_waits_for_a_process_before_its_next_he
     assert in_seconds(found) == {Reason.EMPTY: 20, Reason.NEXT_HEARTBEAT: 3, Reason.NEXT_POLL: 1}
 
 
+def test_a_member_that_is_given_back_what_the_broker_took_was_not_away() -> None:
+    """Another member was to have p0, and had not asked for it when the targets changed again."""
+
+    def has(*partitions: str, revoking: tuple[str, ...] = ()) -> events.MemberReconciled:
+        return events.MemberReconciled(G, "a", "a", 2, "STABLE", partitions, revoking)
+
+    found = divided(
+        (9, has(revoking=("p0",))),
+        (10, revoked("a", "assignment", "p0")),
+        (10, has()),
+        (15, has("p0")),
+        (16, assigned("a", "p0")),
+    )
+    assert in_seconds(found) == {Reason.NEXT_HEARTBEAT: 5, Reason.NEXT_POLL: 1}
+
+
 def test_sentences_name_shares_and_put_variants_alike_together() -> None:
     static = divided((10, revoked("a", "close", "p0")), (35, assigned("a", "p0")))
     short = divided((10, revoked("a", "close", "p0")), (12, assigned("a", "p0")))
