@@ -64,9 +64,8 @@ class CustomAssignor:
         try:
             return call(*arguments)
         except (Exception, SystemExit) as thrown:
-            raise_stop_signal(thrown)
-            if isinstance(thrown, AssignmentRefused):
-                raise
+            if isinstance(thrown, AssignmentRefused | SystemExit) and type(thrown) is not SystemExit:
+                raise  # its own refusal, or a stop signal's exit
             frame = extract_tb(thrown.__traceback__)[-1]
             what = f"{self.name}: {thrown} ({Path(frame.filename).name}, line {frame.lineno})"
             raise AssignmentRefused(type(thrown).__name__, what) from thrown
@@ -136,12 +135,6 @@ def _instance(made_by: type, place: str) -> object:
     except Exception as problem:
         what = f"{place}: expected a class to make without arguments: {type(problem).__name__}"
         raise InputError(f"{what}: {problem}") from problem
-
-
-def raise_stop_signal(thrown: BaseException) -> None:
-    """Go on with what a signal has thrown: a plug-in's own exit is an error of the plug-in."""
-    if isinstance(thrown, SystemExit) and type(thrown) is not SystemExit:
-        raise thrown
 
 
 def _name(plug_in: object, place: str, default: str) -> str:

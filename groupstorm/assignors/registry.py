@@ -27,7 +27,7 @@ from groupstorm.assignors.consumer.planned import (
 from groupstorm.assignors.consumer.sticky import CooperativeStickyAssignor, StickyAssignor
 from groupstorm.assignors.consumer.streamjoin import StreamJoinStickyAssignor
 from groupstorm.assignors.contract import Assignor, MapOrder
-from groupstorm.assignors.custom import adapt, raise_stop_signal
+from groupstorm.assignors.custom import adapt
 from groupstorm.problems import InputError, not_one_of
 
 if TYPE_CHECKING:
@@ -111,7 +111,6 @@ def _import(module: str) -> ModuleType:
 def _load(load: Callable[[], object], place: str) -> object:
     try:
         return load()
-    except (Exception, SystemExit) as problem:
-        raise_stop_signal(problem)
+    except Exception as problem:
         why = f"{type(problem).__name__}: {problem}"
         raise InputError(f"{place}: expected a plug-in to import: {why}") from problem

@@ -79,11 +79,10 @@ def test_what_cannot_be_found_is_named(name: str, told: str) -> None:
     assert "\n" not in str(raised.value)
 
 
-@pytest.mark.parametrize("fails", ["import os; os.environ['WEIGHTS_OF_NOBODY']", "raise SystemExit('usage')"])
-def test_a_module_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
-    (tmp_path / "fails_at_once.py").write_text(fails, "utf-8")
+def test_a_module_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "fails_at_once.py").write_text("import os; os.environ['WEIGHTS_OF_NOBODY']", "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(InputError, match=r"'fails_at_once:X': expected a plug-in to import: (Key|System)E"):
+    with pytest.raises(InputError, match=r"'fails_at_once:X': expected a plug-in to import: KeyError"):
         registry.get("fails_at_once:X")
 
 

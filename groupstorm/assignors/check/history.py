@@ -218,8 +218,6 @@ class SimulatedGroup:
             result = self.assignor.assign(topics, subscriptions)
         except AssignmentRefused as refused:
             return Round(*asked, {}, refusal=str(refused))
-        except Exception as thrown:  # noqa: BLE001  # to answer is a property
-            return Round(*asked, {}, refusal=f"{type(thrown).__name__}: {thrown}")
         assigned = {name: tuple(partitions) for name, partitions in result.partitions.items()}
         return Round(*asked, assigned, result.user_data)
 
