@@ -79,6 +79,7 @@ def test_other_modes_and_missing_files_are_refused() -> None:
         ({"topics": {"t": {"partitions": 2**31 - 1}}}, "at most 5000000 partitions in all"),
         ({"members": {}}, "field members: {}: expected a list"),
         ({"members": [{"topics": []}]}, "field members.0.id: null: expected a value"),
+        ({"members": [MEMBER, MEMBER]}, "expected an id of its own for each"),
         ({"members": [MEMBER | {"owned": [["t"]]}]}, 'field members.0.owned.0: ["t"]: expected [topic, part'),
         ({"members": [MEMBER | {"userdata_hex": "xyz"}]}, "bytes in hexadecimal"),
         ({"members": [MEMBER | {"generation": 2**31}]}, "an integer from -2147483648 to 2147483647"),
