@@ -53,7 +53,10 @@ class Case(NamedTuple):
 
 
 def answers(lines: Iterable[bytes], plug_ins: Collection[str] = ()) -> Iterator[str]:
-    """``plug_ins``: the ``module:attribute`` that lines may name, because a file must not import code."""
+    """``plug_ins``: the ``module:attribute`` that lines may name, because a file must not import code. Raises
+    `InputError` for one that is not there."""
+    for name in plug_ins:
+        registry.get(name)
     return casefields.answers(lines, lambda line, place: answer(read_case(line, place, plug_ins)))
 
 
@@ -63,11 +66,14 @@ def read_case(line: bytes, place: str, plug_ins: Collection[str] = ()) -> Case:
     order = case.choice("order", MapOrder.JAVA_HASH)
     assignor = _assignor(case, order, plug_ins)
     version = case.optional_integer("version", minimum=0)
+    members = tuple(_member(field, version, assignor) for field in case.field("members").items())
+    if len({member.id for member in members}) < len(members):
+        raise case.field("members").expected("an id of its own for each")
     return Case(
         case.object()["id"],
         assignor,
         _topics(case.field("topics")),
-        tuple(_member(field, version, assignor) for field in case.field("members").items()),
+        members,
         order,
         case.flag("emit_bytes"),
     )

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from traceback import extract_tb
-from typing import Any, cast
+from typing import Any
 
 from groupstorm.assignors.contract import (
     AssignmentRefused,
@@ -30,21 +30,7 @@ from groupstorm.problems import InputError
 #: The kind of refusal of an invalid answer.
 INVALID_ASSIGNMENT = "InvalidAssignment"
 
-#: The exceptions of wrong Python code.
-PROGRAMMING_ERRORS = (
-    ArithmeticError,
-    AssertionError,
-    AttributeError,
-    LookupError,
-    NameError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
-
 _INT32_MAX = (1 << 31) - 1
-
-Assign = Callable[[Mapping[str, TopicMetadata], Mapping[str, Subscription]], object]
 
 
 @dataclass(frozen=True)
@@ -58,29 +44,38 @@ class CustomAssignor:
     promises: Promises
 
     def user_data(self, owned: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
-        ask = getattr(self.plug_in, "user_data", None)
-        return None if ask is None else self._bytes("user_data", ask(owned, generation))
+        return self._told("user_data", owned, generation)
 
     def user_data_after(self, assignment: Assignment, generation: int) -> bytes | None:
         """The plug-in's user data from a whole assignment, or else from its partitions."""
-        ask = getattr(self.plug_in, "user_data_after", None)
-        if ask is None:
+        if not hasattr(self.plug_in, "user_data_after"):
             return self.user_data(assignment.partitions, generation)
-        return self._bytes("user_data_after", ask(assignment, generation))
+        return self._told("user_data_after", assignment, generation)
+
+    def _told(self, field: str, *of_assignment: object) -> bytes | None:
+        ask = getattr(self.plug_in, field, None)
+        try:
+            return None if ask is None else self._bytes(field, self._called(ask, *of_assignment))
+        except AssignmentRefused as refused:
+            raise InputError(f"{field} of an assignor: {refused}") from refused
+
+    def _called(self, call: Callable[..., object], *arguments: object) -> object:
+        """What the plug-in returns. Raises `AssignmentRefused` with the place if it throws."""
+        try:
+            return call(*arguments)
+        except (Exception, SystemExit) as thrown:
+            if isinstance(thrown, AssignmentRefused | SystemExit) and type(thrown) is not SystemExit:
+                raise  # its own refusal, or a stop signal's exit
+            frame = extract_tb(thrown.__traceback__)[-1]
+            what = f"{self.name}: {thrown} ({Path(frame.filename).name}, line {frame.lineno})"
+            raise AssignmentRefused(type(thrown).__name__, what) from thrown
 
     def assign(
         self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
     ) -> AssignmentResult:
         """The plug-in's answer. Raises `AssignmentRefused` if it is invalid, or if the plug-in throws."""
-        assign = cast(Assign, getattr(self.plug_in, "assign", self.plug_in))
-        try:
-            answer = assign(dict(topics), dict(subscriptions))  # they are the plug-in's, to take members from
-        except (*PROGRAMMING_ERRORS, SystemExit) as thrown:
-            if isinstance(thrown, SystemExit) and type(thrown) is not SystemExit:
-                raise  # a stop signal's
-            frame = extract_tb(thrown.__traceback__)[-1]
-            what = f"{self.name}: {thrown} ({Path(frame.filename).name}, line {frame.lineno})"
-            raise AssignmentRefused(type(thrown).__name__, what) from thrown
+        assign: Any = getattr(self.plug_in, "assign", self.plug_in)
+        answer = self._called(assign, dict(topics), dict(subscriptions))  # it may take members from them
         whole = answer if isinstance(answer, AssignmentResult) else None
         partitions = answer if whole is None else whole.partitions
         if not isinstance(partitions, Mapping):
@@ -137,8 +132,9 @@ def _instance(made_by: type, place: str) -> object:
         raise InputError(f"{place}: expected an assignor, this class has no assign")
     try:
         return made_by()
-    except TypeError as problem:
-        raise InputError(f"{place}: expected a class without arguments: {problem}") from problem
+    except Exception as problem:
+        what = f"{place}: expected a class to make without arguments: {type(problem).__name__}"
+        raise InputError(f"{what}: {problem}") from problem
 
 
 def _name(plug_in: object, place: str, default: str) -> str:

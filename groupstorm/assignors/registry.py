@@ -111,5 +111,6 @@ def _import(module: str) -> ModuleType:
 def _load(load: Callable[[], object], place: str) -> object:
     try:
         return load()
-    except (ImportError, AttributeError, ValueError, SyntaxError) as problem:
-        raise InputError(f"{place}: expected a plug-in to import: {problem}") from problem
+    except Exception as problem:
+        why = f"{type(problem).__name__}: {problem}"
+        raise InputError(f"{place}: expected a plug-in to import: {why}") from problem

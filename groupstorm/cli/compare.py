@@ -47,6 +47,7 @@ from groupstorm.storms.runs.several import (
     Order,
     check_variants,
     forget_other_runs,
+    named_in_errors,
     orders_of,
     recommended,
     run_variants,
@@ -117,7 +118,10 @@ def compare(
     chosen = check_variants(scenario, variants or ())
     changed = overrides(settings)
     clients = clients_of(with_library, on, changed)
-    resolved = {name: loaded.resolve(name, seed, changed) for name in chosen}
+    resolved = {}
+    for name in chosen:
+        with named_in_errors(name):
+            resolved[name] = loaded.resolve(name, seed, changed)
     first_seed = resolved[chosen[0]].seed
     stem = folder_stem(
         loaded.name,

@@ -14,6 +14,7 @@ from typing import Final
 
 from groupstorm.assignors.promises import BUILT_IN
 from groupstorm.cli.printing import command_line, print_lines_aside, print_paragraph
+from groupstorm.clients.error_tables import RejoinCause
 from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.figures import Figures
 from groupstorm.figures.table import (
@@ -47,9 +48,10 @@ from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.setting_names import CONSUMER, GROUP_PROTOCOL, LOCK_DURATION, RECORD
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.trace.reader import read_rows
 from groupstorm.verdicts.ranking import consumers_ended
 from groupstorm.verdicts.requirements import Requirement, parse
-from groupstorm.wording import at_most, listed, rate, seconds
+from groupstorm.wording import at_most, counted, listed, rate, seconds
 
 #: The kind of the finding that less is processed than arrives; `figures.table` has the other kinds.
 OVERLOAD: Final = "overload"
@@ -255,6 +257,11 @@ def _livelock_lines(runs: Sequence[Run]) -> Iterable[str]:
     cause = cause_of(first.scenario, found)
     if cause:
         yield from _indented(f"because {cause}")
+    if not {*first.scenario.settings.names(STRATEGY)} <= BUILT_IN.keys():
+        asked = [row.get("cause") for row in read_rows(first.trace) if row["event"] == "rejoin_requested"]
+        if foreign := asked.count(RejoinCause.ASSIGNMENT_MISMATCH):
+            what = "the assignor gave a member topics that it does not subscribe to, and it joined again"
+            yield from _indented(f"{counted(foreign, 'time')} {what}")
     yield from _indented(cost_of(first.figures))
     if "max.poll.interval.ms" in found and outlasts_polls(first.scenario.settings):
         interval_s = first.scenario.settings.integer("max.poll.interval.ms") / 1000

@@ -98,7 +98,7 @@ _INCIDENTS: Final[Mapping[str, _Classify]] = {
             **_REFUSED,
             "poll-timeout": "poll-timeout",
             "metadata-changed": "metadata-changed",
-            "assignment-does-not-match-subscription": "metadata-changed",
+            "assignment-does-not-match-subscription": "assignment-mismatch",
             "session-timeout": "session-timeout",
             "config-behind": "config-behind",
         },

@@ -326,16 +326,16 @@ class GapReasons:
         handovers = self._handovers
         handover = None
         if handovers.granted:
-            handover = handovers.of(gap.partition, from_us, gap.new_owner, ending == _NEW)
+            handover = handovers.of(gap.partition, gap.since_us, gap.new_owner, ending == _NEW)
         if handover is None:
             dealt = self._dealt.get(gap.partition, _NEVER)
-            parts = self._phases_of(from_us, ending, came_back, gap.new_owner is not None, dealt)
+            parts = self._phases_of(gap.since_us, ending, came_back, gap.new_owner is not None, dealt)
             if handovers.granted and not self._migration.migration().changes:
                 brokers = {Reason.SESSION: Reason.BROKER_SESSION}  # it has no session.timeout.ms
                 parts = [(brokers.get(one[0], one[0]), *one[1:]) for one in parts]
         else:
             empty_us = self._empty_us(handover[0], handover[2])
-            parts = _handed_over(handover, from_us, to_us, ending, came_back, empty_us)
+            parts = _handed_over(handover, gap.since_us, to_us, ending, came_back, empty_us)
         sums = self._us
         for reason, _, begin_us, end_us in parts:
             lasted_us = (end_us if end_us < to_us else to_us) - (begin_us if begin_us > from_us else from_us)
@@ -405,7 +405,7 @@ def _handed_over(
     released_us, expired, granted_us = handover
     if expired:
         waits, fetches = Reason.BROKER_SESSION, Reason.NEXT_HEARTBEAT
-    elif came_back:
+    elif came_back and ending != _ENDINGS["assignment"]:
         waits = fetches = Reason.RESTART
     else:
         revokes = ending in (_ENDINGS["assignment"], _ENDINGS["close"], _ENDINGS["subscription"])

@@ -248,7 +248,7 @@ def _axis_with_numbers(sweep: Sweep) -> Axis | None:
 
 
 def _curves(sweep: Sweep, outcomes: Sequence[Outcome]) -> list[tuple[Axis, str, list[Outcome]]]:
-    """The axis with numbers and the outcomes along it, for each combination of the others' labels."""
+    """The axis with numbers and two or more outcomes along it, for each combination of the others' labels."""
     axis = _axis_with_numbers(sweep)
     curves: dict[str, list[Outcome]] = {}
     if axis is None:
@@ -256,7 +256,7 @@ def _curves(sweep: Sweep, outcomes: Sequence[Outcome]) -> list[tuple[Axis, str, 
     for outcome in outcomes:
         if outcome.figures:
             curves.setdefault(_with_names(sweep, outcome.point, without=axis.name), []).append(outcome)
-    return [(axis, others, curve) for others, curve in curves.items()]
+    return [(axis, others, curve) for others, curve in curves.items() if len(curve) > 1]
 
 
 def _curve_sentence(

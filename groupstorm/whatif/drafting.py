@@ -11,6 +11,7 @@ from typing import Any, Final
 import yaml
 
 from groupstorm.storms.runs.choices import AS_IT_WAS
+from groupstorm.storms.scenario.member_rules import named_code
 from groupstorm.storms.scenario.setting_names import (
     GROUP_PROTOCOL,
     SHARE,
@@ -87,6 +88,8 @@ def draft_of(reading: Reading, name: str, given: Mapping[str, Any]) -> Draft:
     names = _names(lives, waves, reading)
     lead_ms = 0 if reading.began_empty else LEAD_MS
     problems = [*reading.problems, *lives.problems, *_problems(reading, settings)]
+    if (code := named_code({setting: known.value for setting, known in settings.items()})) is not None:
+        problems.append(f"members have an assignor of your own ({code}), which a file cannot name")
     if not names:
         problems.append("no row names a member: the log of the broker, or of the members, does")
     if reading.ended_us < reading.figures_from_us:

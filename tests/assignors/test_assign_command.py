@@ -79,6 +79,7 @@ def test_other_modes_and_missing_files_are_refused() -> None:
         ({"topics": {"t": {"partitions": 2**31 - 1}}}, "at most 5000000 partitions in all"),
         ({"members": {}}, "field members: {}: expected a list"),
         ({"members": [{"topics": []}]}, "field members.0.id: null: expected a value"),
+        ({"members": [MEMBER, MEMBER]}, "expected an id of its own for each"),
         ({"members": [MEMBER | {"owned": [["t"]]}]}, 'field members.0.owned.0: ["t"]: expected [topic, part'),
         ({"members": [MEMBER | {"userdata_hex": "xyz"}]}, "bytes in hexadecimal"),
         ({"members": [MEMBER | {"generation": 2**31}]}, "an integer from -2147483648 to 2147483647"),
@@ -134,6 +135,11 @@ def test_plug_ins_are_named_on_the_command_line() -> None:
     name = "tests.assignors.test_registry:EverythingToTheFirst"
     (text,) = answers([json.dumps(CASE | {"assignor": name}).encode()], [name])
     assert json.loads(text) == {"id": 1, "assignment": {"b": [], "a": [["t", 0], ["t", 1]]}}
+
+
+def test_a_plug_in_that_is_not_there_is_refused_also_if_no_case_names_it() -> None:
+    with pytest.raises(InputError, match=r"'nowhere:mine': expected a plug-in to import: ModuleNotFound"):
+        answers([json.dumps(CASE).encode()], ["nowhere:mine"])
 
 
 def test_stream_join_defaults() -> None:

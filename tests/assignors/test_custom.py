@@ -119,15 +119,25 @@ def test_an_answer_that_is_none_is_refused(answer: object, told: str) -> None:
     assert told in str(raised.value)
 
 
-def test_what_it_throws_is_told_with_its_place_and_a_refusal_stays_one() -> None:
-    def divides(topics: dict, members: dict) -> float:
-        return 1 / (len(members) - 2)
+class NoWeights(Exception):
+    """An error of a plug-in's own."""
 
-    with pytest.raises(AssignmentRefused) as thrown:
-        adapt(divides, "the test").assign(TOPICS, MEMBERS)
-    assert thrown.value.error == "ZeroDivisionError"
-    assert "(test_custom.py, line" in str(thrown.value)
 
+@pytest.mark.parametrize("error", [ZeroDivisionError("no"), FileNotFoundError("no"), NoWeights("no")])
+def test_what_it_throws_is_told_with_its_place(error: Exception) -> None:
+    def throws(*_: object) -> None:
+        raise error
+
+    throws.user_data = throws  # type: ignore[attr-defined]
+    assignor = adapt(throws, "the test")
+    told = rf"^{type(error).__name__}: throws: no \(test_custom\.py, line \d+\)$"
+    with pytest.raises(AssignmentRefused, match=told):
+        assignor.assign(TOPICS, MEMBERS)
+    with pytest.raises(InputError, match=f"^user_data of an assignor: {told[1:]}"):
+        assignor.user_data((), 3)
+
+
+def test_a_refusal_stays_one() -> None:
     def refuses(topics: dict, members: dict) -> None:
         raise AssignmentRefused("TooMany", "two are too many")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.metadata import EntryPoint, EntryPoints
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,6 +28,11 @@ class EverythingToTheFirst:
         every = [TopicPartition(topic, p) for topic in topics for p in range(topics[topic].partitions)]
         first = min(subscriptions)
         return AssignmentResult({member: every if member == first else [] for member in subscriptions})
+
+
+class OpensAFile(EverythingToTheFirst):
+    def __init__(self) -> None:
+        raise FileNotFoundError("weights.json")
 
 
 class WantsArguments(EverythingToTheFirst):
@@ -55,7 +61,9 @@ def test_a_class_or_an_object_of_a_module(attribute: str) -> None:
     ("name", "told"),
     [
         ("stickyy", "did you mean sticky"),
-        ("no.such.module:X", "to import: No module named"),
+        ("no.such.module:X", "to import: ModuleNotFoundError: No module named"),
+        ("./my_assignor.py:X", "to import: TypeError"),
+        (f"{__name__}:OpensAFile", "to make without arguments: FileNotFoundError: weights.json"),
         (f"{__name__}:nothing", "to import"),
         (":X", "to import"),
         (f"{__name__}:not_an_assignor", "this has no assign"),
@@ -69,6 +77,13 @@ def test_what_cannot_be_found_is_named(name: str, told: str) -> None:
     assert repr(name) in str(raised.value)
     assert told in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+def test_a_module_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "fails_at_once.py").write_text("import os; os.environ['WEIGHTS_OF_NOBODY']", "utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(InputError, match=r"'fails_at_once:X': expected a plug-in to import: KeyError"):
+        registry.get("fails_at_once:X")
 
 
 def test_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:

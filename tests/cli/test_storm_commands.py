@@ -413,11 +413,45 @@ def test_bad_input_is_one_line_and_exit_2(tmp_path: Path, arguments: list[str], 
     assert told in refused(groupstorm(*arguments, cwd=tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ("session.timeout.ms: 1s", "variant bad: heartbeat.interval.ms: 3000 must be lower than"),
+        ("partition.assignment.strategy: [stikcy]", "variant bad: assignor 'stikcy': did you mean sticky"),
+        ("group.max.size: 1", "variant bad: group.max.size: 1: the broker refuses further members"),
+        ("members: 0", "s.yaml: variants: bad: members: 0 lies outside"),
+    ],
+)
+def test_an_error_of_one_variant_names_it(tmp_path: Path, settings: str, told: str) -> None:
+    steps = "steps: [{at_ms: 0, do: start}]"
+    (tmp_path / "s.yaml").write_text(f"{{name: s, variants: {{good: {{}}, bad: {{{settings}}}}}, {steps}}}")
+    assert told in refused(groupstorm("compare", "s.yaml", "--seeds", "1", cwd=tmp_path))
+
+
 def test_a_folder_that_holds_something_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
     assert "thesis.txt" in refused(groupstorm("run", "cold-start", "--out", "mine", cwd=tmp_path))
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
+
+
+@pytest.mark.slow
+def test_an_assignor_that_gives_out_what_nobody_asked_for_is_why_members_join_again(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "def foreign(topics, members):\n"
+        "    return {min(members): [('audit', 0)]} | {max(members): [('topic-0', 0)]}\n",
+        "utf-8",
+    )
+    settings = ["members=2", "partitions=1", "settle_timeout_ms=1s", "record_rate=0"]
+    options = [word for one in settings for word in ("--set", one)]
+    options += ["--set", "partition.assignment.strategy=mine:foreign", "--no-remedies", "--out", "run"]
+    ran = groupstorm("run", "cold-start", *options, cwd=tmp_path)
+    assert ran.returncode == 1
+    told = "times the assignor gave a member topics that it does not subscribe to, and it joined again"
+    assert told in " ".join(ran.stderr.split())
+    why = groupstorm("explain", "run", cwd=tmp_path).stdout
+    assert "(assignment-mismatch)" in why
+    assert "topics-changed" not in why
 
 
 @pytest.mark.slow

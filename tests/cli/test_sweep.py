@@ -151,6 +151,15 @@ def test_a_sweep_names_the_smallest_session_timeout_that_bridges_a_restart(tmp_p
 
 
 @pytest.mark.slow
+def test_one_value_beside_refused_ones_makes_neither_a_difference_nor_none(tmp_path: Path) -> None:
+    over = ["--over", "session.timeout.ms=1s,20s", "--variant", "static", "--seeds", "1"]
+    result = groupstorm("sweep", "rolling-deploy", *over, *SMALL, cwd=tmp_path)
+    assert "Refused: session.timeout.ms=1s: heartbeat.interval.ms" in result.stdout
+    assert "makes no difference" not in result.stdout
+    assert "no knee" not in result.stdout
+
+
+@pytest.mark.slow
 def test_the_same_sweep_gives_the_same_file_and_another_one_a_new_folder(tmp_path: Path) -> None:
     command = ["sweep", "cold-start", "--over", "members=2,3", "--set", "partitions=4", "--seeds", "1"]
     assert groupstorm(*command, cwd=tmp_path).returncode == 0

@@ -497,3 +497,19 @@ def test_members_that_were_too_slow_and_came_back_are_no_deployment(tmp_path: Pa
         rows += round_of(s + 20, generation + 1, "new-member", f"{name}-2")
     found = names(explained(trace_of(tmp_path, [*rows, END_OF_FORMED])))
     assert found == ["max-poll-interval" if is_told else "deploy-wave"]
+
+
+def test_what_an_assignor_gives_to_nobody_did_not_wait_for_metadata(tmp_path: Path) -> None:
+    """stream-join-sticky leaves out what the smaller topic does not have, from the start and as one grows."""
+    settings = (
+        "members: 2, topic_partitions: {clicks: 6, ads: 4}, metadata.max.age.ms: 20s, record_rate: 0, "
+        "partition.assignment.strategy: [stream-join-sticky]"
+    )
+    grows = "{at_ms: 2m, do: add-partitions, topic: clicks, partitions: 8}"
+    text = f"{{name: joins, settings: {{{settings}}}, steps: [{{at_ms: 0, do: start}}, {grows}]}}"
+    trace = scenario_storm(tmp_path, text)
+    found = explained(trace)
+    by_name = {one.pattern.name: one for one in found.findings}
+    assert len(by_name["topics-changed"].rebalances) == 1
+    assert by_name["topics-changed"].absences == []
+    assert sorted(one.gaps for one in found.history.absences) == [2, 2]

@@ -99,6 +99,22 @@ def test_a_group_that_begins_waits_for_its_first_member_and_the_initial_delay() 
     )
 
 
+def test_rounds_before_the_figures_begin_are_the_past_of_a_gap_that_lasts() -> None:
+    """Both members had joined by 3 s, and the round gave p1 to nobody. The figures count from 10 s on."""
+    found = of_rows(
+        (0, world_events.ScenarioStarted(G, '{"figures_from": 10000}', ("p0", "p1"), 0, 1)),
+        (0, member_events.MemberStarted(G, "a", None, ("p",))),
+        (1, state("PreparingRebalance", "new-member")),
+        (3, state("CompletingRebalance", "initial-delay")),
+        (3, events.SyncAnswered(G, "a", "a", 1, None, ("p0",))),
+        (3, events.SyncAnswered(G, "b", "b", 1, None, ())),
+        (3, state("Stable", "assigned")),
+        (3, assigned("a", "p0")),
+        (20, world_events.ScenarioEnded(G)),
+    )
+    assert (in_seconds(found), found.start_us) == ({Reason.LEFT_OUT: 10}, 0)
+
+
 @pytest.mark.parametrize(("answered", "reason"), [("ab", Reason.LEFT_OUT), ("a", Reason.CALLBACK)])
 def test_a_partition_that_no_member_got_in_a_round_was_left_out(answered: str, reason: Reason) -> None:
     """Perhaps b got p1, and has not sent its SyncGroup."""
@@ -244,6 +260,22 @@ def test_a_consumer_group_without_members_waits_for_a_process_before_its_next_he
         (34, assigned("a-v2", "p0")),
     )
     assert in_seconds(found) == {Reason.EMPTY: 20, Reason.NEXT_HEARTBEAT: 3, Reason.NEXT_POLL: 1}
+
+
+def test_a_member_that_is_given_back_what_the_broker_took_was_not_away() -> None:
+    """Another member was to have p0, and had not asked for it when the targets changed again."""
+
+    def has(*partitions: str, revoking: tuple[str, ...] = ()) -> events.MemberReconciled:
+        return events.MemberReconciled(G, "a", "a", 2, "STABLE", partitions, revoking)
+
+    found = divided(
+        (9, has(revoking=("p0",))),
+        (10, revoked("a", "assignment", "p0")),
+        (10, has()),
+        (15, has("p0")),
+        (16, assigned("a", "p0")),
+    )
+    assert in_seconds(found) == {Reason.NEXT_HEARTBEAT: 5, Reason.NEXT_POLL: 1}
 
 
 def test_sentences_name_shares_and_put_variants_alike_together() -> None:

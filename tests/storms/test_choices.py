@@ -12,6 +12,8 @@ from groupstorm.storms.scenario.files import ResolvedScenario, load
 from groupstorm.verdicts.recommendation import Defaults
 from tests.storms.storms_in_memory import START, scenario
 
+STRATEGY = "partition.assignment.strategy"
+
 
 def resolved(*steps: dict[str, Any], **settings: Any) -> ResolvedScenario:
     return scenario([START, *steps], **settings).resolve(None, 0, {})
@@ -102,9 +104,36 @@ def test_an_assignor_that_no_kafka_client_brings_is_farther_than_one_of_kafkas()
     )
     found = choices({name: resolved(**{"partition.assignment.strategy": [name]}) for name in names})
     assert [found.distances[name].changes for name in names] == [0, 1, 1, 2]
-    assert found.cautions == {
-        "optimal-sticky": "No Kafka client brings optimal-sticky: every consumer has to be built with it."
-    }
+    (own,) = [caution for caution in found.cautions.values() if "No Kafka client" in caution]
+    assert own.endswith(" No Kafka client brings optimal-sticky: every consumer has to be built with it.")
+
+
+TWO = "two deployments to get there, the first with both assignors, and only those after them cost this."
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        (None, "sticky", f"sticky: {TWO}"),
+        (None, "cooperative-sticky", None),  # Java's default offers both
+        ("cooperative-sticky", "range", f"range: {TWO}"),
+        ("range", "cooperative-sticky", f"cooperative-sticky: {TWO}"),
+    ],
+)
+def test_an_assignor_that_consumers_do_not_offer_yet_takes_two_deployments(
+    before: str | None, after: str, told: str | None
+) -> None:
+    """In one, the first pod that is replaced dies of INCONSISTENT_GROUP_PROTOCOL."""
+    as_it_was = {"as-it-was": resolved(**{STRATEGY: [before]})} if before else {}
+    defaults = {"range": resolved(**{STRATEGY: ["range"]})} if before is None else {}
+    found = choices({**as_it_was, **defaults, "after": resolved(**{STRATEGY: [after]})})
+    assert found.cautions == ({} if told is None else {"after": told})
+
+
+def test_a_group_in_which_the_broker_assigns_needs_no_deployment_for_an_assignor() -> None:
+    strategies = {name: resolved(**{STRATEGY: [name]}) for name in ("range", "sticky")}
+    consumer = resolved(**{STRATEGY: ["sticky"], "group.protocol": "consumer"})
+    assert "deployments" not in choices({**strategies, "consumer": consumer}).cautions["consumer"]
 
 
 def test_numbers_are_nearer_or_farther_by_their_ratio() -> None:

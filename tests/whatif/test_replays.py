@@ -217,6 +217,13 @@ def test_the_storms_own_scenario_answers_for_what_no_replay_repeats(tmp_path: Pa
     assert str(refused.value).endswith(f"groupstorm compare {tmp_path}/run/scenario.yaml --set NAME=VALUE")
 
 
+def test_no_file_repeats_a_storm_with_an_assignor_of_ones_own(tmp_path: Path) -> None:
+    code = "examples.rendezvous:rendezvous"
+    strategy: dict[str, Any] = {"partition.assignment.strategy": [code]}
+    _, draft = drafted(storm(tmp_path / "run", "cold-start", **strategy))
+    assert draft.problems == [f"members have an assignor of your own ({code}), which a file cannot name"]
+
+
 @pytest.mark.slow
 def test_what_was_not_so_does_not_agree(tmp_path: Path) -> None:
     """The first round took 6 s, and not half a minute."""

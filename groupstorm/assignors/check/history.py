@@ -24,7 +24,6 @@ from groupstorm.assignors.contract import (
     TopicMetadata,
     subscription_user_data,
 )
-from groupstorm.assignors.custom import PROGRAMMING_ERRORS
 from groupstorm.assignors.userdata import NO_GENERATION, Assignment, Subscription, TopicPartition
 
 #: After so many rounds a group counts as one that never settles; Kafka's assignors need three at most.
@@ -219,8 +218,6 @@ class SimulatedGroup:
             result = self.assignor.assign(topics, subscriptions)
         except AssignmentRefused as refused:
             return Round(*asked, {}, refusal=str(refused))
-        except PROGRAMMING_ERRORS as thrown:
-            return Round(*asked, {}, refusal=f"{type(thrown).__name__}: {thrown}")
         assigned = {name: tuple(partitions) for name, partitions in result.partitions.items()}
         return Round(*asked, assigned, result.user_data)
 

@@ -13,7 +13,6 @@ from typing import NamedTuple
 
 from groupstorm.assignors.check.history import Assigned, Change, Round
 from groupstorm.assignors.contract import AssignmentRefused, Assignor, RebalanceProtocol, TopicMetadata
-from groupstorm.assignors.custom import PROGRAMMING_ERRORS
 from groupstorm.assignors.promises import Balance, CoPartitioning, Promises
 from groupstorm.assignors.userdata import Subscription, TopicPartition
 
@@ -271,7 +270,7 @@ def _again(subject: Subject, round_: Round, members: Iterable[str]) -> Lists | N
     asked = {member: round_.subscriptions[member] for member in members}
     try:
         result = subject.assignor.assign(dict(round_.topics), asked)
-    except (AssignmentRefused, *PROGRAMMING_ERRORS):
+    except AssignmentRefused:
         return None
     return {member: list(partitions) for member, partitions in result.partitions.items()}
 

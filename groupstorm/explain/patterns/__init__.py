@@ -17,6 +17,7 @@ _RULES: Final[Mapping[str, Rule]] = {
     "outage": sessions.outage,
     "mixed-assignors": membership.mixed_assignors,
     "migration-refused": membership.migration_refused,
+    "assignment-mismatch": membership.assignment_mismatch,
     "append-failed": group.append_failed,
     "static-fenced": membership.fenced_instances,
     "poison-record": waiting.poison_record,

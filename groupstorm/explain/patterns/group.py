@@ -150,7 +150,15 @@ def metadata_changed(history: History) -> Match | None:
     sentence = "The topics' metadata changed"
     sentence += f", and {counted(len(rebalances), 'rebalance')} followed" if rebalances else ""
     sentence += f"; the trace has {counted(changes, 'change')} of topics." if changes else "."
-    absences = [one for one in history.absences if not one.member]
+    created = {one.time_us for one in found if one.row["event"] == "partitions_created"}
+    absences = [
+        one
+        for one in history.absences
+        if not one.member
+        and (not created or one.from_us in created)
+        # a round of members that had seen the partitions, and gave them to nobody, is another matter
+        and not any(one.from_us < each.begun_us < one.to_us for each in rebalances)
+    ]
     return Match(sentence, members, rebalances, absences, [one.row for one in found])
 
 

@@ -14,6 +14,7 @@ from groupstorm.explain.patterns.selecting import (
     SECOND_US,
     Restart,
     away,
+    begins_after,
     begun_by,
     find_restarts,
     is_within,
@@ -222,6 +223,16 @@ def subscriptions_differ(history: History) -> Match | None:
         f"{listed([*others][:_NAMED_MAX])}."
     )
     return Match(sentence, unique(others), (), (), [*others.values()])
+
+
+def assignment_mismatch(history: History) -> Match | None:
+    """A member was assigned topics that it does not subscribe to. Java's consumer joins again then."""
+    found = history.of_kind("assignment-mismatch")
+    if not found:
+        return None
+    rebalances = [one for one in history.rebalances if any(begins_after(one, each.time_us) for each in found)]
+    sentence = f"{counted(len(found), 'assignment')} had topics that the member does not subscribe to."
+    return Match(sentence, unique(one.member for one in found), rebalances, (), [one.row for one in found])
 
 
 def failing_members(history: History) -> Match | None:

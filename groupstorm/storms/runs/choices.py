@@ -14,11 +14,13 @@ from typing import Any, Final
 from groupstorm.assignors import KAFKAS, protocol_name
 from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.coordinator.config import OPTIONS, bounds_beside
+from groupstorm.storms.deployments.alternatives import way_to
 from groupstorm.storms.runs.contradictions import contradict_themselves
 from groupstorm.storms.scenario.consistency import of_protocol
 from groupstorm.storms.scenario.files import FIGURES_FROM, ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.setting_names import (
+    CLASSIC,
     COMMITS,
     CONSUMER,
     GROUP_PROTOCOL,
@@ -89,7 +91,9 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
     if not differing or not all(is_choice(setting) for setting in differing):
         return None
     in_use = written.get(AS_IT_WAS)
-    base = in_use or _written(client_defaults(next(iter(configurations.values())).settings))
+    before = (configurations.get(AS_IT_WAS) or next(iter(configurations.values()))).settings
+    before = before if in_use else client_defaults(before)
+    base = in_use or _written(before)
     without = PLATFORM if "deployment" in differing else frozenset()
     defaults = {name: base.get(name, EACH_ITS_OWN) for name in differing if name not in without}
     told = [name for name in defaults if not (GROUP_PROTOCOL in defaults and name.startswith(_OF_NEWER))]
@@ -100,7 +104,7 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
         {
             name: " ".join(cautions)
             for name, one in configurations.items()
-            if (cautions := [*_cautions(one, defaults)])
+            if (cautions := [*_cautions(one, defaults, before)])
         },
         frozenset(
             name for name, one in configurations.items() if contradict_themselves(one.settings, one.steps)
@@ -154,8 +158,9 @@ def begin_apart(configurations: Mapping[str, ResolvedScenario]) -> bool:
     return len({one.figures_from_ms for one in configurations.values()}) > 1
 
 
-def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any]) -> Iterator[str]:
-    """Sentences on settings that differ between configurations: timeouts below the default, a protocol."""
+def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any], before: Settings) -> Iterator[str]:
+    """Sentences on settings that differ between configurations: timeouts below the default, a protocol, an
+    assignor that members did not have ``before``."""
     own = scenario.settings
     clients = [*zip(client_defaults(own).at_start(), own.at_start(), strict=False)]  # rules come behind
     chosen = defaults.keys() - ({*_SESSIONS} - {of_protocol(own, SESSION)})
@@ -177,8 +182,11 @@ def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any]) -> Iterat
         yield f"{GROUP_PROTOCOL}={CONSUMER} needs {needs}."
     if GROUP_PROTOCOL in defaults and own.choice(GROUP_PROTOCOL) == SHARE:
         yield _SHARE_CONSUMERS
+    assignor, is_classic = own.names(STRATEGY)[0], own.choice(GROUP_PROTOCOL) == CLASSIC
+    if STRATEGY in defaults and is_classic and assignor not in before.names(STRATEGY):
+        yield f"{assignor}: {way_to(assignor, before)}."
     if STRATEGY in defaults and _is_own_assignor(STRATEGY, own.names(STRATEGY)):
-        yield f"No Kafka client brings {own.names(STRATEGY)[0]}: every consumer has to be built with it."
+        yield f"No Kafka client brings {assignor}: every consumer has to be built with it."
 
 
 def longest_silence_us(scenario: ResolvedScenario) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Collection, Generator, Iterable, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,8 +51,20 @@ class Order:
 
 def run_order(order: Order) -> Run:
     """Do one run, in this process."""
-    scenario = load(order.scenario).resolve(order.variant, order.seed, order.overrides)
-    return run(scenario, order.folder, order.trace_format, order.exact)
+    with named_in_errors(order.variant):
+        scenario = load(order.scenario).resolve(order.variant, order.seed, order.overrides)
+        return run(scenario, order.folder, order.trace_format, order.exact)
+
+
+@contextmanager
+def named_in_errors(variant: str | None) -> Iterator[None]:
+    """Let an `InputError` of one of several variants say which it is."""
+    try:
+        yield
+    except InputError as problem:
+        if variant is None or f" {variant}: " in str(problem):
+            raise
+        raise InputError(f"variant {variant}: {problem}") from problem
 
 
 def run_all(orders: Sequence[Order]) -> Generator[Run]:

@@ -8,7 +8,15 @@ import pytest
 
 from groupstorm.assignors import registry
 from groupstorm.assignors.check import properties
-from groupstorm.assignors.check.checking import Finding, Report, check, drawn, transcript
+from groupstorm.assignors.check.checking import (
+    Finding,
+    GroupSize,
+    Report,
+    check,
+    drawn,
+    measure,
+    transcript,
+)
 from groupstorm.assignors.check.history import History, HistoryStep, StepKind, play
 from groupstorm.assignors.check.properties import Verdict
 from groupstorm.assignors.check.rendering import (
@@ -157,6 +165,21 @@ def test_an_assignor_that_never_answers_breaks_nothing_else_and_keeps_nothing() 
     assert broken(report) == {properties.ANSWERS}
     for name in (properties.ONCE, properties.SETTLES, properties.DETERMINISTIC):
         assert found(report, name).verdict is Verdict.NEVER_ASKED
+
+
+def test_a_clock_that_ticks_every_10_ms_measures_an_answer_of_1_ms() -> None:
+    spent_ms = 0
+
+    def answers_in_1_ms(*_: object) -> dict[str, list[object]]:
+        nonlocal spent_ms
+        spent_ms += 1
+        return {}
+
+    def clock_ns() -> int:
+        return spent_ms // 10 * 10_000_000
+
+    (row,) = measure(adapt(answers_in_1_ms, "the test"), clock_ns, [GroupSize(10, 10)])
+    assert (row.empty_start_ms, row.one_more_ms, row.tenth_leaves_ms) == (1, 1, 1)
 
 
 def test_the_same_seed_draws_the_same_histories_and_another_seed_others() -> None:
