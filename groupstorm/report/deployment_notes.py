@@ -15,7 +15,7 @@ from groupstorm.storms.runs.load import members_added
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.scenario.consistency import commits_of, of_protocol, unused_settings
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.member_rules import MemberRules
+from groupstorm.storms.scenario.member_rules import Machines, MemberRules, SlowRecordList
 from groupstorm.storms.scenario.setting_names import (
     BATCH,
     COMMITS,
@@ -27,7 +27,6 @@ from groupstorm.storms.scenario.setting_names import (
     STREAMS_PROTOCOL,
 )
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.slow_work import Machines, SlowRecordList
 from groupstorm.storms.scenario.topics import rates_of
 from groupstorm.trace.reader import read_entries
 from groupstorm.verdicts.measures import with_range

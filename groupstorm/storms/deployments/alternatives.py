@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 from groupstorm.clients.profiles import PROFILES, consumer_protocol_needs
 from groupstorm.coordinator.config import OPTIONS, parse_options
 from groupstorm.history.rounds import is_rebalance
+from groupstorm.storms.deployments.manifests.choice import STATIC_STREAMS
 from groupstorm.storms.deployments.manifests.plan import Plan
-from groupstorm.storms.deployments.manifests.streams_applications import STATIC_STREAMS
 from groupstorm.storms.deployments.rolling_update import limits_of, stateful_set_limits
 from groupstorm.storms.deployments.rollout import COMPLETE, STUCK
 from groupstorm.storms.runs.contradictions import closing_us

@@ -16,8 +16,7 @@ from groupstorm.clients.wire.parts import ApplicationBehaviour
 from groupstorm.clients.wire.positions import Position, Positions
 from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.live.clock import RealClock, Spawn
-from groupstorm.storms.records.positions import Records, Work, names
-from groupstorm.storms.records.rates import ProcessingRates
+from groupstorm.storms.records.positions import ProcessingRates, Records, Work, names
 from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.setting_names import EARLIEST, OFFSET_RESET
 from groupstorm.storms.scenario.settings import Settings

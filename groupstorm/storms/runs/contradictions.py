@@ -15,7 +15,7 @@ from groupstorm.storms.deployments.rolling_update import limits_of
 from groupstorm.storms.runs.load import MemberLoad, has_records, longest_work_us, member_load, record_ns
 from groupstorm.storms.scenario.consistency import is_shared, of_protocol, stopping_ms
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.member_rules import STRATEGY
+from groupstorm.storms.scenario.member_rules import STRATEGY, SlowRecord, SlowRecordList
 from groupstorm.storms.scenario.setting_names import (
     CLASSIC,
     GROUP_PROTOCOL,
@@ -25,7 +25,6 @@ from groupstorm.storms.scenario.setting_names import (
     STREAMS,
 )
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.slow_work import SlowRecord, SlowRecordList
 from groupstorm.storms.scenario.steps import ROLLING_RESTART, Step
 from groupstorm.wording import at_most, counted, listed, rate, seconds
 

@@ -8,10 +8,9 @@ from itertools import chain, pairwise
 from typing import NamedTuple
 
 from groupstorm.storms.scenario.consistency import commit_ns, is_shared
-from groupstorm.storms.scenario.member_rules import STRATEGY
+from groupstorm.storms.scenario.member_rules import STRATEGY, Machines, SlowRecordList
 from groupstorm.storms.scenario.setting_names import CLASSIC, GROUP_PROTOCOL, LARGEST_GROUP, STREAMS
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.slow_work import Machines, SlowRecordList
 from groupstorm.storms.scenario.steps import Step, partitions_at_end
 from groupstorm.storms.scenario.topics import rates_of, topic_partitions
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 from groupstorm.assignors.streams.model import Strategy
 from groupstorm.clients.profiles import JAVA, PROFILES, GroupProtocol
 from groupstorm.problems import InputError
+from groupstorm.storms.scenario.member_rules import OF_SHARE_GROUPS, SlowRecordList
 from groupstorm.storms.scenario.setting_names import (
     ACKNOWLEDGEMENT,
     BACKGROUND,
@@ -35,7 +36,6 @@ from groupstorm.storms.scenario.setting_names import (
     UNSUPPORTED,
 )
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.slow_work import OF_SHARE_GROUPS, SlowRecordList
 from groupstorm.storms.scenario.steps import CONSUMER_STEPS, STREAMS_STEPS, Step
 from groupstorm.storms.scenario.topics import mean_rate
 

@@ -13,7 +13,14 @@ from typing import Any, TypeVar
 from groupstorm.assignors import protocol_name
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError, did_you_mean, not_one_of
-from groupstorm.storms.scenario.member_rules import STRATEGY, MemberRules, read_member_rules, read_releases
+from groupstorm.storms.scenario.member_rules import (
+    STRATEGY,
+    MemberRules,
+    read_machines,
+    read_member_rules,
+    read_releases,
+    read_slow_records,
+)
 from groupstorm.storms.scenario.quantities import (
     TOPIC_NAME_EXPECTED,
     PodCount,
@@ -28,7 +35,6 @@ from groupstorm.storms.scenario.record_rate_settings import (
     read_record_skew,
 )
 from groupstorm.storms.scenario.setting_names import SETTINGS, Setting
-from groupstorm.storms.scenario.slow_work import read_machines, read_slow_records
 from groupstorm.units import UNITS_US, bytes_of, duration_us
 
 MAX_PATTERN = 200

@@ -21,8 +21,8 @@ from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.checks.verdicts import HELD
 from groupstorm.storms.records.positions import Work
 from groupstorm.storms.scenario.topics import mean_rate
-from groupstorm.storms.streams.application_settings import assignor_config, racks_of, replicas_of, topology
 from groupstorm.storms.world.environment import Environment
+from groupstorm.storms.world.member_settings import assignor_config, racks_of, replicas_of, topology
 from groupstorm.trace.events import streams as events
 from groupstorm.trace.events.scenario import TrafficCounted
 from groupstorm.trace.schema import Source

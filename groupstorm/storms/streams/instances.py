@@ -12,15 +12,15 @@ from groupstorm.assignors.userdata.streams import LATEST_SUPPORTED_VERSION
 from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.clients.streams.state import StateDirectory
 from groupstorm.history.tasks import STABLE
-from groupstorm.storms.runs.scenario_host import Process
 from groupstorm.storms.runs.step_runner import StepRunner
+from groupstorm.storms.runs.steps_of_run import Process
 from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
 from groupstorm.storms.scenario.setting_names import OUTLASTS
 from groupstorm.storms.scenario.steps import Step
 from groupstorm.storms.streams.application import StreamsApplication
-from groupstorm.storms.streams.application_settings import client_tags, rack_name, rack_of, thread_config
 from groupstorm.storms.streams.protocol_threads import ClassicThread, GroupThread
 from groupstorm.storms.streams.thread import StreamThread
+from groupstorm.storms.world.member_settings import client_tags, rack_name, rack_of, thread_config
 from groupstorm.storms.world.world import Processes
 from groupstorm.trace.events import streams as events
 

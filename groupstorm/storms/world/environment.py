@@ -17,14 +17,15 @@ from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import JoinGroup, OffsetCommit, OffsetCommitResponse, Response, SyncGroup
 from groupstorm.coordinator.streams.group import StreamsGroup
+from groupstorm.storms.checks.commits import Appends
 from groupstorm.storms.checks.invariants import InvariantChecks, longest_silence_us
 from groupstorm.storms.checks.settling import Rounds
-from groupstorm.storms.checks.written_members import Appends
 from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.records.positions import Records, caught_up, names
-from groupstorm.storms.runs.scenario_host import ConsumerProcess
+from groupstorm.storms.runs.steps_of_run import ConsumerProcess
 from groupstorm.storms.scenario.consistency import is_shared
 from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.scenario.member_rules import SlowRecordList
 from groupstorm.storms.scenario.setting_names import (
     CLASSIC,
     CONSUMER,
@@ -34,7 +35,6 @@ from groupstorm.storms.scenario.setting_names import (
     SHARE_HEARTBEAT,
 )
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.slow_work import SlowRecordList
 from groupstorm.storms.scenario.steps import COORDINATOR_FAILOVER, Phases
 from groupstorm.storms.scenario.topics import rates_of, topic_partitions
 from groupstorm.storms.share.checks import ShareChecks

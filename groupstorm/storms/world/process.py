@@ -19,8 +19,7 @@ from groupstorm.clients.operations import Disconnected
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import OffsetCommitResponse, Response
 from groupstorm.storms.records.logs import rates_at
-from groupstorm.storms.records.positions import Work, commit_request, names
-from groupstorm.storms.records.rates import ProcessingRates
+from groupstorm.storms.records.positions import ProcessingRates, Work, commit_request, names
 from groupstorm.storms.scenario.consistency import commits_of
 from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.setting_names import OFFSET_RESET

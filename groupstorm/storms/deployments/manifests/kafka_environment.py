@@ -12,16 +12,9 @@ from typing import Any, NamedTuple
 
 from groupstorm.assignors import KAFKAS, protocol_name
 from groupstorm.problems import InputError
-from groupstorm.storms.deployments.manifests.configuration_files import (
-    ACTIVE_PROFILES,
-    ConfigMaps,
-    file_settings,
-    filled_in,
-    flattened,
-    mounted_files,
-)
 from groupstorm.storms.deployments.manifests.objects import Fields
 from groupstorm.storms.deployments.manifests.property_names import (
+    ACTIVE_PROFILES,
     APPLICATION_ID,
     CHANNELS,
     LEAVE_GROUP,
@@ -30,6 +23,11 @@ from groupstorm.storms.deployments.manifests.property_names import (
     OF_SHARES,
     SPRING_RANKS,
     SPRING_STREAMS,
+    ConfigMaps,
+    file_settings,
+    filled_in,
+    flattened,
+    mounted_files,
     passed_by,
     property_named,
     relaxed,

@@ -10,7 +10,15 @@ from typing import Any
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.autoscalers import Scaling, pods_at_rollout, read_autoscaler
-from groupstorm.storms.deployments.manifests.choice import Consumer, consumers_per_pod
+from groupstorm.storms.deployments.manifests.choice import (
+    STATIC_STREAMS,
+    Consumer,
+    consumers_per_pod,
+    is_streams,
+    measured_in_streams,
+    not_used,
+    take_application,
+)
 from groupstorm.storms.deployments.manifests.kafka_environment import (
     Found,
     milliseconds,
@@ -34,13 +42,6 @@ from groupstorm.storms.deployments.manifests.property_names import (
     SETTINGS_OF_CLIENTS,
     SETTINGS_OF_STREAMS,
     relaxed,
-)
-from groupstorm.storms.deployments.manifests.streams_applications import (
-    STATIC_STREAMS,
-    is_streams,
-    measured_in_streams,
-    not_used,
-    take_application,
 )
 from groupstorm.storms.runs.contradictions import contradictions
 from groupstorm.storms.scenario.consistency import KEDA_SEES_NO_LAG, check_consistency, is_shared
