@@ -63,7 +63,6 @@ COMPILED = (
     "coordinator/modern/membership",
     "coordinator/modern/subscribed",
     "coordinator/offset_requests",
-    "coordinator/offset_rules",
     "coordinator/offsets",
     "coordinator/shard",
     "coordinator/share/group",

@@ -179,10 +179,6 @@ def replicas_of(settings: Settings, seed: int) -> Replicas:
     return of
 
 
-def changelog_name(subtopology: int) -> str:
-    return f"storm-store-{subtopology}-changelog"
-
-
 def topology(settings: Settings, replicas: Replicas) -> Topology:
     """A sub-topology for every topic, or with ``joins`` one for all of them; a task for each partition."""
     names = topic_names(settings)
@@ -192,7 +188,7 @@ def topology(settings: Settings, replicas: Replicas) -> Topology:
     for subtopology, topics in enumerate(feeding):
         for partition in range(settings.integer("partitions")):
             inputs = tuple(_partition(replicas, topic, partition) for topic in topics)
-            changelog = _partition(replicas, changelog_name(subtopology), partition)
+            changelog = _partition(replicas, f"storm-store-{subtopology}-changelog", partition)
             is_stateful = subtopology < stateful
             task = TaskId("", subtopology, partition)
             tasks.append(Task(task, is_stateful, inputs, (changelog,) if is_stateful else ()))
