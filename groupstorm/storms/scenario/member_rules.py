@@ -20,13 +20,7 @@ from typing import Any, Final
 
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.quantities import is_member_list, plain, read_list, thousandths, whole
-from groupstorm.storms.scenario.setting_names import (
-    COMMIT_INTERVAL,
-    COMMITS,
-    MAX_PARTITIONS,
-    OFFSET_RESET,
-    refuse_unsupported,
-)
+from groupstorm.storms.scenario.setting_names import MAX_PARTITIONS, refuse_unsupported
 from groupstorm.units import duration_us
 
 STRATEGY: Final = "partition.assignment.strategy"
@@ -49,9 +43,9 @@ OF_ONE_MEMBER: Final = frozenset(
         "metadata.max.age.ms",
         "enable.auto.commit",
         "auto.commit.interval.ms",
-        COMMITS,
-        COMMIT_INTERVAL,
-        OFFSET_RESET,
+        "commits",
+        "commit_interval_ms",
+        "auto.offset.reset",
         "leave_on_close",
         "topic_pattern",
         "process_ms",

@@ -15,7 +15,6 @@ from groupstorm.history.tasks import STABLE
 from groupstorm.storms.runs.step_runner import StepRunner
 from groupstorm.storms.runs.steps_of_run import Process
 from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
-from groupstorm.storms.scenario.setting_names import OUTLASTS
 from groupstorm.storms.scenario.steps import Step
 from groupstorm.storms.streams.application import StreamsApplication
 from groupstorm.storms.streams.protocol_threads import ClassicThread, GroupThread
@@ -129,7 +128,7 @@ class StreamsInstances(Processes[StreamsInstance]):
     def new(self, index: int, name: str) -> StreamsInstance:
         """An instance under ``name``, with the state that an earlier one left on its host."""
         incarnation = self._next_incarnation(name)
-        if not self._application.settings.flag(OUTLASTS):
+        if not self._application.settings.flag("state_outlasts_process"):
             self.lose_host(name)
         directory = self._hosts.get(name)
         if directory is None:

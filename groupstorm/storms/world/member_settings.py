@@ -23,7 +23,7 @@ from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.scenario.consistency import commit_ns, commits_of
 from groupstorm.storms.scenario.member_rules import Machines
 from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
-from groupstorm.storms.scenario.setting_names import BATCH, COMMIT_INTERVAL, INTERVAL, NEVER, RECORD, STREAMS
+from groupstorm.storms.scenario.setting_names import BATCH, INTERVAL, NEVER, RECORD, STREAMS
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.topics import topic_names
 from groupstorm.storms.world.looks import PollSettings
@@ -79,7 +79,7 @@ def _commit_interval_ms(own: Settings) -> int:
     commits = commits_of(own)
     if commits in (BATCH, RECORD):
         return BY_HAND_MS
-    return own.integer(COMMIT_INTERVAL if commits == INTERVAL else "auto.commit.interval.ms")
+    return own.integer("commit_interval_ms" if commits == INTERVAL else "auto.commit.interval.ms")
 
 
 def poll_loop(

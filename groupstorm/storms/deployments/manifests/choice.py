@@ -30,14 +30,7 @@ from groupstorm.storms.deployments.manifests.property_names import (
     relaxed,
 )
 from groupstorm.storms.scenario.consistency import OF_PLAIN_CONSUMERS
-from groupstorm.storms.scenario.setting_names import (
-    GROUP_PROTOCOL,
-    OFFSET_RESET,
-    OUTLASTS,
-    STATEFUL_SET,
-    STREAMS,
-    Known,
-)
+from groupstorm.storms.scenario.setting_names import STATEFUL_SET, STREAMS, Known
 from groupstorm.storms.scenario.settings import BY_NAME
 from groupstorm.wording import counted, listed, seconds
 
@@ -296,7 +289,7 @@ _SET_BY_STREAMS: Final = frozenset(
         "group.remote.assignor",
         "enable.auto.commit",
         "auto.commit.interval.ms",
-        OFFSET_RESET,
+        "auto.offset.reset",
     }
 )
 #: The application has run so long before the rollout, with its state on the disks of its pods.
@@ -312,7 +305,7 @@ def is_streams(properties: Sequence[Found], given: Mapping[str, Any]) -> bool:
     if "application" in given:
         return bool(given["application"] == STREAMS)
     return any(
-        one.property in OF_STREAMS or (one.property == GROUP_PROTOCOL and one.value == STREAMS)
+        one.property in OF_STREAMS or (one.property == "group.protocol" and one.value == STREAMS)
         for one in properties
     )
 
@@ -326,7 +319,7 @@ def not_used(found: Found, of_streams: bool) -> str | None:
     of_consumer = name.startswith("springkafkaconsumer") and found.property != "group.id"
     if of_consumer or found.property in OF_LISTENERS:
         return "of consumers beside the Kafka Streams application"
-    if found.property == OFFSET_RESET:
+    if found.property == "auto.offset.reset":
         return "without effect, as all positions are committed"
     return "Kafka Streams sets it itself" if found.property in _SET_BY_STREAMS else None
 
@@ -368,11 +361,11 @@ def take_application(
         assumed.append("a new pod begins without state, as the disk of the old one goes with it")
     elif has_state and consumer.workload.keeps_disk:
         assumed.append("a pod finds the state of the one before it (volumeClaimTemplates)")
-    elif has_state and OUTLASTS not in given:
-        settings[OUTLASTS] = False
+    elif has_state and "state_outlasts_process" not in given:
+        settings["state_outlasts_process"] = False
         findings.append(
             "The StatefulSet has no volumeClaimTemplates: each new pod restores its state. If that lies on a "
-            f"disk that outlasts the pod, --set {OUTLASTS}=true."
+            "disk that outlasts the pod, --set state_outlasts_process=true."
         )
     if has_state and "restore_mb_s" not in given:
         assumed.append(f"restore_mb_s={BY_NAME['restore_mb_s'].default} (what a thread restores a second)")

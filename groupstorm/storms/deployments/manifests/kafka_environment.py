@@ -33,7 +33,6 @@ from groupstorm.storms.deployments.manifests.property_names import (
     relaxed,
     resembled,
 )
-from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, OFFSET_RESET
 from groupstorm.storms.scenario.settings import BY_NAME
 from groupstorm.yaml_documents import parse_yaml
 
@@ -275,7 +274,7 @@ def shared_instance(found: Found) -> str | None:
 def setting_value(found: Found) -> Any | None:
     """The value as a scenario's setting has it; None if it is not understood, or not known."""
     text = (found.value or "").strip()
-    if found.property in (GROUP_PROTOCOL, "group.remote.assignor", OFFSET_RESET, *OF_SHARES):
+    if found.property in ("group.protocol", "group.remote.assignor", "auto.offset.reset", *OF_SHARES):
         return text.lower() if text.lower() in BY_NAME[found.property].allowed else None
     if found.property == "partition.assignment.strategy":
         names = [protocol_name(part.strip()) for part in text.strip("[]").split(",")]

@@ -20,12 +20,6 @@ from typing import Any, NamedTuple
 
 from groupstorm.java_properties import parse_java_properties
 from groupstorm.storms.deployments.manifests.objects import Fields
-from groupstorm.storms.scenario.setting_names import (
-    ACKNOWLEDGEMENT,
-    ACQUIRE_MODE,
-    GROUP_PROTOCOL,
-    OFFSET_RESET,
-)
 from groupstorm.yaml_documents import parse_yaml_stream
 
 #: The number of consumers in a process: of Spring, and of an application of one's own.
@@ -40,11 +34,11 @@ OF_LISTENERS = frozenset({LISTENER_CONCURRENCY, CONSUMER_THREADS, ACK_MODE, ACK_
 #: `leave_on_close` of a scenario. Kafka's clients have it for Kafka Streams, which sets it to false.
 LEAVE_GROUP = "internal.leave.group.on.close"
 #: Properties of share consumers alone.
-OF_SHARES = frozenset({ACQUIRE_MODE, ACKNOWLEDGEMENT})
+OF_SHARES = frozenset({"share.acquire.mode", "share.acknowledgement.mode"})
 #: Properties of a client that are settings of a scenario, too, and those that are only said or asked about.
 SETTINGS_OF_CLIENTS = frozenset(
     {
-        GROUP_PROTOCOL,
+        "group.protocol",
         "group.remote.assignor",
         "group.instance.id",
         "partition.assignment.strategy",
@@ -56,7 +50,7 @@ SETTINGS_OF_CLIENTS = frozenset(
         "metadata.max.age.ms",
         "enable.auto.commit",
         "auto.commit.interval.ms",
-        OFFSET_RESET,
+        "auto.offset.reset",
         LEAVE_GROUP,
         *OF_SHARES,
     }
@@ -83,7 +77,7 @@ _PROPERTIES = (
 _SPRING = {
     "heartbeatinterval": "heartbeat.interval.ms",
     "autocommitinterval": "auto.commit.interval.ms",
-    "autooffsetreset": OFFSET_RESET,
+    "autooffsetreset": "auto.offset.reset",
     "enableautocommit": "enable.auto.commit",
     "maxpollrecords": "max.poll.records",
     "maxpollinterval": "max.poll.interval.ms",
