@@ -1,8 +1,4 @@
-"""The settings of a scenario: values of the table's rows, read, and resolved per member and release.
-
-`groupstorm run PRESET --set NAME=VALUE` and the `settings` of a scenario file take the names of
-`setting_names`, and no others.
-"""
+"""The settings of a scenario: values of the table's rows, read, and resolved per member and release."""
 
 from __future__ import annotations
 

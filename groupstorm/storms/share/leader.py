@@ -1,7 +1,4 @@
-"""The leader of a share group's partitions in virtual time: one broker that answers share consumers.
-
-The decisions are those of `share_records`. Rows of the trace say what becomes of records, range by range.
-"""
+"""The leader of a share group's partitions in virtual time: it decides by `share_records` and emits rows."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""A Kafka Streams application in virtual time: its tasks, its changelogs that grow, its traffic, its leader.
-
-All threads of all instances share one `StreamsApplication`.
-"""
+"""A Kafka Streams application in virtual time, which its threads share: tasks, state, traffic, leader."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The processes of a scenario with a Kafka Streams application: instances, and the hosts that keep state.
-
-The threads of an instance are members of the group.
-"""
+"""The processes of a scenario with a Kafka Streams application: instances, and the hosts that keep state."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The client libraries of `--with`: profile, requirements, configuration, and orders for worker processes.
-
-The Java worker is compiled once for each content of its source, into the user's cache.
-"""
+"""The client libraries of `--with`: profile, requirements, configuration, and orders for worker processes."""
 
 from __future__ import annotations
 
