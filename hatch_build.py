@@ -134,7 +134,6 @@ COMPILED = (
     "storms/world/rebalance_callbacks",
     "storms/world/record_times",
     "storms/world/topics",
-    "trace/kept_trace",
     "trace/parquet",
     "trace/writer",
     "turns",

@@ -24,10 +24,10 @@ from groupstorm.storms.runs.run_folder import RUN_FILES, RunFolder
 from groupstorm.storms.runs.several import compare_rows
 from groupstorm.storms.runs.step_runner import Progress
 from groupstorm.storms.scenario.files import DEFAULT_VARIANT, ResolvedScenario, load
-from groupstorm.trace.kept_trace import TemporaryFolder
 from groupstorm.trace.parquet import RowBatch, arrow_schema, import_pyarrow
 from groupstorm.trace.reader import Row, check_version, read_entries, trace_files
 from groupstorm.trace.rows import TraceEntry
+from groupstorm.trace.writer import TemporaryFolder
 from groupstorm.verdicts.comparison import one_run_each
 
 if TYPE_CHECKING:

@@ -31,9 +31,8 @@ from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.environment import AssignorWork
 from groupstorm.storms.world.member_settings import strategies
 from groupstorm.storms.world.simulation import simulate
-from groupstorm.trace.kept_trace import KeptTrace
 from groupstorm.trace.rows import TraceSink
-from groupstorm.trace.writer import Tee, TraceWriter, open_writer
+from groupstorm.trace.writer import KeptTrace, Tee, TraceWriter, open_writer
 
 #: Entries that a writer takes at once: about as many as a storm emits at once.
 ENTRIES_PER_BATCH = 1024
