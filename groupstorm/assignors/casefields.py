@@ -22,11 +22,7 @@ D = TypeVar("D", bound=int | None)
 
 
 def answers(lines: Iterable[bytes], answer: Callable[[bytes, str], dict[str, Any]]) -> Iterator[str]:
-    """The answer to each line as a JSON text, in order; blank lines are skipped.
-
-    ``answer`` gets a line and its place. `InputError` at the first line that is no case, after the earlier
-    answers.
-    """
+    """The answers to lines as JSON texts; blank lines are skipped. `InputError`: a line is no case."""
     for number, line in enumerate(lines, start=1):
         if line.strip():
             yield json.dumps(answer(line, f"line {number}"), ensure_ascii=False)

@@ -1,7 +1,4 @@
-"""Cases for assignors: JSON lines in, JSON lines out, the format of `groupstorm assign`.
-
-`read_case` reads one line, `answer` runs its assignor. Unknown fields are ignored.
-"""
+"""Cases for assignors: JSON lines in, JSON lines out (`groupstorm assign`). Unknown fields are ignored."""
 
 from __future__ import annotations
 

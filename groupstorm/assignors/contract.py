@@ -19,10 +19,7 @@ _SIGN_BITS = 1 << 127 | 1 << 63
 
 
 class RebalanceProtocol(StrEnum):
-    """ConsumerPartitionAssignor.RebalanceProtocol (KIP-429).
-
-    COOPERATIVE: members keep their partitions while the group rebalances.
-    """
+    """RebalanceProtocol (KIP-429). COOPERATIVE: members keep their partitions while the group rebalances."""
 
     EAGER = "eager"
     COOPERATIVE = "cooperative"

@@ -106,10 +106,7 @@ class CustomAssignor:
 
 
 def adapt(plug_in: object, place: str, default_name: str | None = None) -> CustomAssignor:
-    """Make an assignor of a function, an object, or a class without arguments.
-
-    An `InputError` for a wrong declaration begins with ``place``.
-    """
+    """Make an assignor of a function, an object or a class; an `InputError` begins with ``place``."""
     if isinstance(plug_in, type):
         plug_in = _instance(plug_in, place)
     elif not callable(getattr(plug_in, "assign", plug_in)):

@@ -53,7 +53,7 @@ def make_broker(
     )
     state = BrokerState(
         config,
-        cluster_id=_cluster_id(),
+        cluster_id=uuid.uuid4().hex[:22],
         topics=Topics(config, cluster=cluster),
         coordinator_config=coordinator_config,
         share_config=ShareBrokerConfig.from_mapping(options),
@@ -105,10 +105,6 @@ def _check_brokers(config: BrokerConfig, brokers: int, release: str) -> None:
 def random_member_id(prefix: str) -> str:
     """The client or instance id and a random UUID, as Kafka's coordinator makes them."""
     return f"{prefix}-{uuid.uuid4()}"
-
-
-def _cluster_id() -> str:
-    return uuid.uuid4().hex[:22]
 
 
 #: Around each record: its lengths and deltas, the versions of key and value, flags.

@@ -8,7 +8,7 @@ from functools import cache
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
-from groupstorm.broker.apis.api import Api, Done, Encoded, KioMessage, Outcome, Wait, milliseconds
+from groupstorm.broker.apis.api import Api, Done, Encoded, KioMessage, Outcome, Wait
 from groupstorm.broker.authorization import ANONYMOUS
 from groupstorm.broker.changes import Change
 from groupstorm.broker.log.partition import PartitionLog
@@ -22,6 +22,7 @@ from groupstorm.protocol.codec import (
     request_type,
     response_types,
 )
+from groupstorm.protocol.codec.plain_values import milliseconds
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.protocol.headers import read_header
 from groupstorm.trace.events.coordinator import Event

@@ -15,8 +15,7 @@ from pathlib import Path
 import structlog
 
 from groupstorm.broker.broker import Broker
-from groupstorm.broker.broker_journal import BrokerJournal, MakeBroker
-from groupstorm.broker.broker_trace import BrokerTrace, trace_in_folder
+from groupstorm.broker.broker_journal import BrokerJournal, BrokerTrace, MakeBroker, trace_in_folder
 from groupstorm.broker.security.connection import connections
 from groupstorm.broker.security.listener import PLAINTEXT, ListenerSecurity
 from groupstorm.broker.shell import OnEvents, Server

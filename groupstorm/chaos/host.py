@@ -11,7 +11,7 @@ from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.chaos.service import Service, ServiceProcess, told
 from groupstorm.problems import InputError
 from groupstorm.storms.live.clock import RealClock, Spawn
-from groupstorm.storms.records.rates import Timetable
+from groupstorm.storms.records.positions import Timetable
 from groupstorm.storms.runs.step_runner import StepRunner
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.steps import Step

@@ -81,7 +81,7 @@ def check_assignor(
             lambda done: status.update(f"{shown}: {done} of {count} histories"),
         )
         status.update(f"{shown}: how fast is it?")
-        speeds = _speeds(assignor) if speed else []
+        speeds = list(measure(Limited(assignor, SPEED_LIMIT_MS), time.process_time_ns)) if speed else []
     if as_json:
         print_json(report_to_json(report) | {"seed": seed, "speed": _to_json(speeds)})
     else:
@@ -89,10 +89,6 @@ def check_assignor(
     broken = [finding.name for finding in report.findings if finding.verdict is Verdict.BROKEN]
     if broken:
         raise CheckFailed(f"{assignor.name} breaks its promises: {', '.join(broken)}")
-
-
-def _speeds(assignor: Assignor) -> list[Speed]:
-    return list(measure(Limited(assignor, SPEED_LIMIT_MS), time.process_time_ns))
 
 
 def _to_json(speeds: Sequence[Speed]) -> list[dict[str, Any]]:

@@ -23,7 +23,7 @@ from groupstorm.report.comparisons import (
     settings_grid,
 )
 from groupstorm.report.grid import csv_text
-from groupstorm.storms.runs.past_runs import pair, read_runs
+from groupstorm.storms.runs.several import pair, read_runs
 from groupstorm.verdicts.comparison import compare_sentences
 from groupstorm.verdicts.ranking import parse_ranking
 

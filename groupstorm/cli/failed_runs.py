@@ -46,7 +46,7 @@ from groupstorm.storms.runs.run import Run
 from groupstorm.storms.scenario.consistency import commits_of
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
-from groupstorm.storms.scenario.setting_names import CONSUMER, GROUP_PROTOCOL, LOCK_DURATION, RECORD
+from groupstorm.storms.scenario.setting_names import CONSUMER, RECORD
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.trace.reader import read_rows
 from groupstorm.verdicts.ranking import consumers_ended
@@ -209,17 +209,20 @@ def _enough(scenario: ResolvedScenario, load: MemberLoad) -> Iterable[str]:
 def _outlasted_locks(settings: Settings, fitting: int) -> str:
     """Name the values with which a full batch of a share group ends before its locks do."""
     most = settings.integer("max.poll.records")
-    lock_s, batch_s = settings.integer(LOCK_DURATION) / 1000, most * record_ns(settings) / 1e9
+    lock_s, batch_s = (
+        settings.integer("group.share.record.lock.duration.ms") / 1000,
+        most * record_ns(settings) / 1e9,
+    )
     fewer = f"max.poll.records of at most {fitting} (now {most}), or " if fitting else ""
     return (
         f"others get records that a consumer still works on, because a full batch outlasts its locks; first: "
-        f"{fewer}{LOCK_DURATION} of more than {seconds(batch_s)} (now {seconds(lock_s)})"
+        f"{fewer}group.share.record.lock.duration.ms of more than {seconds(batch_s)} (now {seconds(lock_s)})"
     )
 
 
 def _tearing_assignors(settings: Settings) -> list[str]:
     """The assignors of the scenario that do not promise to keep partition n of all topics together."""
-    if settings.choice(GROUP_PROTOCOL) == CONSUMER:
+    if settings.choice("group.protocol") == CONSUMER:
         name = settings.choice(REMOTE_ASSIGNOR)
         return [] if name == "range" else [BROKERS_ASSIGNOR if name == "none" else name]
     built_in = [name for name in settings.names(STRATEGY) if name in BUILT_IN]
@@ -230,7 +233,7 @@ def _torn_lines(run: Run, assignors: Sequence[str], options: Sequence[str]) -> I
     """Topics are joined, and the assignor was never meant to keep what is joined together."""
     setting = STRATEGY
     remedy = "range (topics of equal size), or stream-join-sticky"
-    if run.scenario.settings.choice(GROUP_PROTOCOL) == CONSUMER:
+    if run.scenario.settings.choice("group.protocol") == CONSUMER:
         setting, remedy = REMOTE_ASSIGNOR, "range (topics of equal size)"
     yield f"{_named([run])}: this configuration cannot join its topics"
     yield from _indented(run.violations[CO_PARTITIONED])
@@ -295,9 +298,9 @@ def _remedy_named(remedy: Remedy, run: Run) -> str:
     before = listed([f"{remedy.before[name]}" for name in remedy.settings])
     ends = "ends it" if len(remedy.settings) == 1 else "together end it"
     named = f"{values} {ends} (now {before})"
-    if remedy.settings.get(GROUP_PROTOCOL) == CONSUMER:
+    if remedy.settings.get("group.protocol") == CONSUMER:
         needs = consumer_protocol_needs(run.scenario.settings.names("client_profile"))
-        named = f"{named}\n    {GROUP_PROTOCOL}={CONSUMER} needs {needs}"
+        named = f"{named}\n    group.protocol={CONSUMER} needs {needs}"
     if remedy.lag_growth is None:
         return named
     growth = f"{remedy.lag_growth:,.0f} records a second"

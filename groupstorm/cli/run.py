@@ -293,7 +293,7 @@ def replay(
     If one differs, the command prints it and exits with 1. With --exact it simulates each heartbeat: the
     trace must be the same. --set names an assignor of your own, which a scenario file cannot.
     """
-    from groupstorm.storms.runs.past_runs import replay as replay_run
+    from groupstorm.storms.runs.several import replay as replay_run
 
     rows = replay_run(folder, exact, overrides(settings))
     print_line(f"{folder}: all {rows:,} rows came out the same")

@@ -26,7 +26,7 @@ from groupstorm.coordinator.messages import (
     OffsetDeleteResponse,
 )
 from groupstorm.coordinator.modern.group import ModernGroup
-from groupstorm.coordinator.offset_rules import expiration_base_time
+from groupstorm.coordinator.offset_requests import expiration_base_time
 from groupstorm.coordinator.offsets import StoredOffset
 from groupstorm.coordinator.records import AppendCause, OffsetCommitRecord, Record, operation_error
 from groupstorm.coordinator.shard import Shard

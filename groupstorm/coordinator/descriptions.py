@@ -10,7 +10,7 @@ streamsGroupDescribe.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from groupstorm.coordinator.classic.group import ClassicGroup
@@ -51,6 +51,8 @@ from groupstorm.coordinator.streams.messages import (
     DescriptionStatus,
 )
 from groupstorm.coordinator.streams.topology import Subtopology, Topology
+
+T = TypeVar("T")
 
 
 def handle_list(shard: Shard, request: ListGroups, reply: PendingReply) -> None:
@@ -93,24 +95,25 @@ def handle_describe_consumer_group(shard: Shard, request: DescribeConsumerGroup,
     shard.answer(reply, DescribeConsumerGroupResponse(*_head(group), assignor, tuple(members)))
 
 
+def _described(kind: type[T], member: object, **own: object) -> T:
+    """A member as its group's description has it. ``own``: the fields that need more than the member."""
+    fields: tuple[str, ...] = kind._fields  # type: ignore[attr-defined]  # a named tuple's
+    return kind(**{name: own[name] if name in own else getattr(member, name) for name in fields})
+
+
 def _consumer_member(shard: Shard, group: ConsumerGroup, member: ConsumerMember) -> DescribedConsumerMember:
     """A partition that the member has to give up still counts as its own."""
     held: dict[UUID, list[int]] = {}
     for partitions in (member.assigned, member.revoking):
         for topic, numbers in partitions.items():
             held.setdefault(topic, []).extend(numbers)
-    return DescribedConsumerMember(
-        member.member_id,
-        member.instance,
-        member.rack,
-        member.epoch,
-        member.client_id,
-        member.client_host,
-        tuple(sorted(member.topics)),
-        member.regex,
-        _by_name(shard, held),
-        _by_name(shard, group.target(member.member_id)),
-        member.classic is not None,
+    return _described(
+        DescribedConsumerMember,
+        member,
+        topics=tuple(sorted(member.topics)),
+        assignment=_by_name(shard, held),
+        target=_by_name(shard, group.target(member.member_id)),
+        is_classic=member.speaks_classic,
     )
 
 
@@ -131,14 +134,11 @@ def handle_describe_share_group(shard: Shard, request: DescribeShareGroup, reply
     """ShareGroupDescribe: members with their epochs, topics and partitions."""
     group = _group(shard, request.group, ShareGroup)
     members = [
-        DescribedShareMember(
-            member.member_id,
-            member.rack,
-            member.epoch,
-            member.client_id,
-            member.client_host,
-            tuple(sorted(member.topics)),
-            _by_name(shard, member.assigned),
+        _described(
+            DescribedShareMember,
+            member,
+            topics=tuple(sorted(member.topics)),
+            assignment=_by_name(shard, member.assigned),
         )
         for member in group.members.values()
     ]
@@ -223,14 +223,7 @@ def _describe(group: ClassicGroup) -> DescribeGroupResponse:
     """The description has protocol and metadata only if the group is stable: in a round they mean nothing."""
     stable = group.state is STABLE
     members = [
-        DescribedMember(
-            member.member_id,
-            member.group_instance_id,
-            member.client_id,
-            member.client_host,
-            member.metadata(group.protocol) if stable else b"",
-            member.assignment,
-        )
+        _described(DescribedMember, member, metadata=member.metadata(group.protocol) if stable else b"")
         for member in group.members.values()
     ]
     protocol = (group.protocol or "") if stable else ""

@@ -81,31 +81,24 @@ def _emit(shard: Shard, group_name: str, cause: Request | str | None, detail: st
     shard.emit(events.OperationFailed(group_name, member_id, generation, detail))
 
 
-#: Responses of which the error is the only field that an error needs.
-_PLAIN: dict[type, Callable[[Error], Response]] = {
+#: Responses that need nothing but an error: some have a field for a sentence about it, and descriptions name
+#: their group.
+_RESPONSES: dict[type, Any] = {
     messages.JoinGroup: messages.JoinGroupResponse,
     messages.SyncGroup: messages.SyncGroupResponse,
     messages.Heartbeat: messages.HeartbeatResponse,
     messages.OffsetDelete: messages.OffsetDeleteResponse,
     messages.DeleteGroup: messages.DeleteGroupResponse,
-    share.ListSharePartitions: share.ListSharePartitionsResponse,
-}
-
-#: Responses with a field for a sentence about the error.
-_EXPLAINED: dict[type, Callable[..., Response]] = {
     messages.ConsumerGroupHeartbeat: messages.ConsumerGroupHeartbeatResponse,
+    messages.DescribeGroup: messages.DescribeGroupResponse,
+    messages.DescribeConsumerGroup: messages.DescribeConsumerGroupResponse,
     streams.StreamsGroupHeartbeat: streams.StreamsGroupHeartbeatResponse,
     streams.UpdateTopologyDescription: streams.UpdateTopologyDescriptionResponse,
+    streams.DescribeStreamsGroup: streams.DescribeStreamsGroupResponse,
     share.ShareGroupHeartbeat: share.ShareGroupHeartbeatResponse,
     share.AlterShareGroupOffsets: share.AlterShareGroupOffsetsResponse,
     share.DeleteShareGroupOffsets: share.DeleteShareGroupOffsetsResponse,
-}
-
-#: Descriptions of a group, which name the group too.
-_DESCRIBED: dict[type, Callable[..., Response]] = {
-    messages.DescribeGroup: messages.DescribeGroupResponse,
-    messages.DescribeConsumerGroup: messages.DescribeConsumerGroupResponse,
-    streams.DescribeStreamsGroup: streams.DescribeStreamsGroupResponse,
+    share.ListSharePartitions: share.ListSharePartitionsResponse,
     share.DescribeShareGroup: share.DescribeShareGroupResponse,
 }
 
@@ -120,10 +113,10 @@ def error_response(request: GroupRequest, error: Error, sentence: str | None = N
             return _commit(request, error)
         case messages.OffsetFetch():
             return _fetch(request, error)
-    kind = type(request)
-    if kind in _DESCRIBED:
-        return _DESCRIBED[kind](error, request.group, error_message=sentence)
-    return _EXPLAINED[kind](error, error_message=sentence) if kind in _EXPLAINED else _PLAIN[kind](error)
+    kind = _RESPONSES[type(request)]
+    told = {"error": error, "group": request.group, "error_message": sentence}
+    response: Response = kind(**{name: told[name] for name in kind._fields if name in told})
+    return response
 
 
 def _leave(request: messages.LeaveGroup, error: Error) -> messages.LeaveGroupResponse:

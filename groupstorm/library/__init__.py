@@ -15,8 +15,7 @@ from groupstorm.library.run_result import OnDisk, RunResult, run
 from groupstorm.library.sweep_result import Knee, SweepResult, sweep
 from groupstorm.problems import InputError
 from groupstorm.report.sweeps import SWEEP_FILE
-from groupstorm.storms.runs.past_runs import PastRun, read_json, read_runs
-from groupstorm.storms.runs.several import COMPARISON_FILE
+from groupstorm.storms.runs.several import COMPARISON_FILE, PastRun, read_json, read_runs
 from groupstorm.trace.reader import SUFFIXES, trace_files
 from groupstorm.verdicts.comparison import compare_answer
 

@@ -38,8 +38,8 @@ from groupstorm.storms.runs.several import (
     run_variants,
     weights_of,
 )
-from groupstorm.trace.kept_trace import TemporaryFolder
 from groupstorm.trace.parquet import import_pyarrow
+from groupstorm.trace.writer import TemporaryFolder
 from groupstorm.verdicts.measures import Spread
 
 if TYPE_CHECKING:

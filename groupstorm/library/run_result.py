@@ -19,15 +19,15 @@ from groupstorm.problems import InputError, writing
 from groupstorm.report.grid import Grid
 from groupstorm.report.progress import run_progress
 from groupstorm.report.tables import figures_grid
-from groupstorm.storms.runs.past_runs import compare_rows
 from groupstorm.storms.runs.run import KeptRun, broken_invariants, run_in_memory
 from groupstorm.storms.runs.run_folder import RUN_FILES, RunFolder
+from groupstorm.storms.runs.several import compare_rows
 from groupstorm.storms.runs.step_runner import Progress
 from groupstorm.storms.scenario.files import DEFAULT_VARIANT, ResolvedScenario, load
-from groupstorm.trace.kept_trace import TemporaryFolder
 from groupstorm.trace.parquet import RowBatch, arrow_schema, import_pyarrow
 from groupstorm.trace.reader import Row, check_version, read_entries, trace_files
 from groupstorm.trace.rows import TraceEntry
+from groupstorm.trace.writer import TemporaryFolder
 from groupstorm.verdicts.comparison import one_run_each
 
 if TYPE_CHECKING:

@@ -24,9 +24,8 @@ from groupstorm.problems import InputError
 from groupstorm.report.grid import Grid
 from groupstorm.report.progress import RunsProgress
 from groupstorm.report.sweeps import SWEEP_FILE, check_figure, sweep_content, sweep_grid
-from groupstorm.storms.runs.past_runs import figures_of
 from groupstorm.storms.runs.run_folder import as_folder, write_json
-from groupstorm.storms.runs.several import SEEDS_DEFAULT, weights_of
+from groupstorm.storms.runs.several import SEEDS_DEFAULT, figures_of, weights_of
 from groupstorm.storms.runs.sweep import Axis, Outcome, Point, Sweep, axis_of, values_of
 from groupstorm.storms.runs.sweep_runs import run_sweep
 from groupstorm.verdicts.requirements import parse

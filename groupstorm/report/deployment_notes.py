@@ -15,19 +15,16 @@ from groupstorm.storms.runs.load import members_added
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.scenario.consistency import commits_of, of_protocol, unused_settings
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.member_rules import MemberRules
+from groupstorm.storms.scenario.member_rules import Machines, MemberRules, SlowRecordList
 from groupstorm.storms.scenario.setting_names import (
     BATCH,
-    COMMITS,
     DEPLOYMENT,
-    GROUP_PROTOCOL,
     NO_AUTOSCALER,
     PROCESSES,
     STATEFUL_SET,
     STREAMS_PROTOCOL,
 )
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.slow_work import Machines, SlowRecordList
 from groupstorm.storms.scenario.topics import rates_of
 from groupstorm.trace.reader import read_entries
 from groupstorm.verdicts.measures import with_range
@@ -172,13 +169,13 @@ def unused_note(scenario: ResolvedScenario) -> str | None:
     unused = unused_settings(scenario.settings, scenario.changed)
     if not unused:
         return None
-    protocol = scenario.settings.choice(GROUP_PROTOCOL)
+    protocol = scenario.settings.choice("group.protocol")
     does = "do" if len(unused) > 1 else "does"
     if protocol == STREAMS_PROTOCOL:
         uses = "; ".join(dict.fromkeys(unused.values()))
-        return f"With {GROUP_PROTOCOL} {protocol} {listed(list(unused))} {does} nothing: use {uses}."
+        return f"With group.protocol {protocol} {listed(list(unused))} {does} nothing: use {uses}."
     return (
-        f"{listed(list(unused))} {does} nothing here: members with {GROUP_PROTOCOL} {protocol} have "
+        f"{listed(list(unused))} {does} nothing here: members with group.protocol {protocol} have "
         f"{listed(list(unused.values()))} instead."
     )
 
@@ -201,12 +198,12 @@ def absent_note(scenario: ResolvedScenario) -> str | None:
 def commits_note(scenario: ResolvedScenario) -> str | None:
     """A scenario that only switches background commits off does not say when the application commits."""
     if not any(
-        commits_of(own) == BATCH and own.choice(COMMITS) != BATCH for own in scenario.settings.of_profiles()
+        commits_of(own) == BATCH and own.choice("commits") != BATCH for own in scenario.settings.of_profiles()
     ):
         return None
     return (
         "enable.auto.commit=false: the application is assumed to commit by hand after each batch. "
-        f"--set {COMMITS}=record, interval or never says otherwise."
+        "--set commits=record, interval or never says otherwise."
     )
 
 

@@ -39,17 +39,7 @@ from groupstorm.storms.runs.contradictions import closing_us, price_of_kill
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.scenario.consistency import stopping_ms
 from groupstorm.storms.scenario.member_rules import STRATEGY
-from groupstorm.storms.scenario.setting_names import (
-    CONSUMER_SESSION_TIMEOUT,
-    DEPLOYMENT,
-    GROUP_PROTOCOL,
-    LEAVE,
-    OUTLASTS,
-    RUNS,
-    STANDBYS,
-    STREAMS_PROTOCOL,
-    UNSUPPORTED,
-)
+from groupstorm.storms.scenario.setting_names import DEPLOYMENT, RUNS, STREAMS_PROTOCOL, UNSUPPORTED
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.verdicts.measures import spread_of, with_range
 from groupstorm.verdicts.ranking import consumers_ended
@@ -281,7 +271,7 @@ def lines_to_paste(own: Mapping[str, Any], plan: Plan, settings: Settings) -> li
 
 def _of_manifest(own: Mapping[str, Any], plan: Plan, needs_id: bool) -> Iterator[str]:
     workload = plan.consumer.workload
-    becomes_stateful, needs_volume = "deployment" in own, OUTLASTS in own
+    becomes_stateful, needs_volume = "deployment" in own, "state_outlasts_process" in own
     if becomes_stateful:
         yield "apiVersion: apps/v1"
         yield "kind: StatefulSet  # in place of the Deployment"
@@ -353,19 +343,21 @@ def _of_clients(own: Mapping[str, Any], plan: Plan, settings: Settings, needs_id
         pod_name = "$(POD_NAME)" if prefix.isupper() else "${POD_NAME}"
         yield f"# {pod_name}: the pod's name, from its environment"
         yield line(INSTANCE, pod_name)
-    is_streams_group = own.get(GROUP_PROTOCOL, settings.choice(GROUP_PROTOCOL)) == STREAMS_PROTOCOL
-    for name in (STRATEGY, GROUP_PROTOCOL, "session.timeout.ms", STANDBYS, LEAVE):
-        if name in own and not (name == STANDBYS and is_streams_group):
+    is_streams_group = own.get("group.protocol", settings.choice("group.protocol")) == STREAMS_PROTOCOL
+    for name in (STRATEGY, "group.protocol", "session.timeout.ms", "num.standby.replicas", "leave_on_close"):
+        if name in own and not (name == "num.standby.replicas" and is_streams_group):
             is_told = name == STRATEGY and is_mixed_first(settings)
             if is_spring and name in found and not is_told and _goes_before_files(found[name]):
                 yield f"# in place of {found[name].where}, which goes before it"
             yield line(name, own[name])
-    gone = [INSTANCE] if own.get(INSTANCE) == "none" else UNSUPPORTED.get(own.get(GROUP_PROTOCOL, ""), {})
+    gone = [INSTANCE] if own.get(INSTANCE) == "none" else UNSUPPORTED.get(own.get("group.protocol", ""), {})
     yield from (f"# remove {name}{where[name]}" for name in gone if name in found)
     ids = [found[name].value for name in ("group.id", APPLICATION_ID) if name in found]
-    configs = {"consumer.session.timeout.ms": own.get(CONSUMER_SESSION_TIMEOUT)}
-    if is_streams_group and {GROUP_PROTOCOL, STANDBYS} & own.keys():
-        configs["streams.num.standby.replicas"] = own.get(STANDBYS, settings.integer(STANDBYS))
+    configs = {"consumer.session.timeout.ms": own.get("group.consumer.session.timeout.ms")}
+    if is_streams_group and {"group.protocol", "num.standby.replicas"} & own.keys():
+        configs["streams.num.standby.replicas"] = own.get(
+            "num.standby.replicas", settings.integer("num.standby.replicas")
+        )
     yield from _of_group(configs, next(filter(None, ids), "GROUP"))
 
 

@@ -43,9 +43,9 @@ def _caller() -> str:
     innermost = None
     while frame is not None:
         path = frame.f_code.co_filename
-        if not _is_ours(path):
+        if not path.startswith(_OURS):
             innermost = innermost or frame
-            if not _is_standard(path):
+            if not (path.startswith(("<", _STANDARD)) and "site-packages" not in path):
                 return f"{path}:{frame.f_lineno}"
         frame = frame.f_back
     return "?" if innermost is None else f"{innermost.f_code.co_filename}:{innermost.f_lineno}"
@@ -53,14 +53,6 @@ def _caller() -> str:
 
 _OURS = str(Path(__file__).parent)
 _STANDARD = str(Path(sys.modules["os"].__file__ or "").parent)
-
-
-def _is_ours(path: str) -> bool:
-    return path.startswith(_OURS)
-
-
-def _is_standard(path: str) -> bool:
-    return path.startswith(("<", _STANDARD)) and "site-packages" not in path
 
 
 MICROSECONDS = 1_000_000

@@ -1,7 +1,4 @@
-"""The control interface: `ServerControl` over HTTP, for tests in any language.
-
-The table `METHODS` is the whole interface; GET / returns it.
-"""
+"""The control interface: `ServerControl` over HTTP, for tests in any language; `METHODS` is all of it."""
 
 from __future__ import annotations
 

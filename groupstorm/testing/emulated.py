@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from groupstorm.broker.assembly import BROKERS_MAX
-from groupstorm.broker.broker_trace import trace_in_folder
+from groupstorm.broker.broker_journal import trace_in_folder
 from groupstorm.broker.config import NEWEST, RELEASES
 from groupstorm.broker.embedded import BrokerThread, EmbeddedBroker, LoopThread
 from groupstorm.broker.security.listener import PLAINTEXT, ListenerSecurity, tls_context

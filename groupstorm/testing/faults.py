@@ -108,10 +108,7 @@ class Fault:
 
 
 class Faults:
-    """The faults that wait for requests.
-
-    A request meets one at most: the oldest that fits, and one that lasts only if no other fits.
-    """
+    """The faults that wait; a request meets one at most, the oldest that fits, lasting ones last."""
 
     def __init__(self) -> None:
         self._waiting: list[Fault] = []

@@ -1,7 +1,4 @@
-"""Records of a test: those that it produces, and those that a topic holds.
-
-aiokafka's compiled `aiokafka.record` encodes and decodes the batches.
-"""
+"""Records of a test: those that it produces, and those that a topic holds, by `aiokafka.record`."""
 
 from __future__ import annotations
 

@@ -10,13 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from groupstorm.coordinator.config import OPTIONS, bounds_beside
-from groupstorm.storms.scenario.setting_names import (
-    GROUP_PROTOCOL,
-    SHARE,
-    STANDBYS,
-    STREAMS,
-    STREAMS_PROTOCOL,
-)
+from groupstorm.storms.scenario.setting_names import SHARE, STREAMS, STREAMS_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.tables import rows
 from groupstorm.whatif.inference import INSTANCE, STRATEGY
@@ -122,10 +116,12 @@ def lines_of(changed: Mapping[str, Any], members: Settings = _UNKNOWN) -> Lines:
         profiles = members.names("client_profile")
         known = () if list(profiles) == _ASSUMED else profiles
         libraries = [one for one in LIBRARIES if one.name in known] or LIBRARIES
-    if members.choice(GROUP_PROTOCOL) == SHARE:
+    if members.choice("group.protocol") == SHARE:
         libraries = LIBRARIES[:1]  # no other one has share consumers
-    if members.choice(GROUP_PROTOCOL) == STREAMS_PROTOCOL:
-        changed = {STANDBYS_OF_GROUPS if name == STANDBYS else name: changed[name] for name in changed}
+    if members.choice("group.protocol") == STREAMS_PROTOCOL:
+        changed = {
+            STANDBYS_OF_GROUPS if name == "num.standby.replicas" else name: changed[name] for name in changed
+        }
     own = {name: value for name, value in changed.items() if name not in OPTIONS and name not in DEPLOYMENT}
     of_broker = {name: value for name, value in changed.items() if name in OPTIONS}
     for name, value in [*of_broker.items()]:

@@ -12,15 +12,7 @@ import yaml
 
 from groupstorm.storms.runs.choices import AS_IT_WAS
 from groupstorm.storms.scenario.member_rules import named_code
-from groupstorm.storms.scenario.setting_names import (
-    GROUP_PROTOCOL,
-    SHARE,
-    STATEFUL_SET,
-    How,
-    Known,
-    inferred,
-    observed,
-)
+from groupstorm.storms.scenario.setting_names import SHARE, STATEFUL_SET, How, Known, inferred, observed
 from groupstorm.whatif.facts import Reading
 from groupstorm.whatif.inference import INSTANCE, infer_settings, own_timeouts, timeouts_of
 from groupstorm.whatif.lives import BEFORE, CRASH, PAUSE, Lives, Moment, lives_of
@@ -129,7 +121,7 @@ def draft_of(reading: Reading, name: str, given: Mapping[str, Any]) -> Draft:
 def _problems(reading: Reading, settings: Mapping[str, Known]) -> Iterator[str]:
     if len(reading.assignors) > 1:
         yield f"the group changed its assignor ({', '.join(reading.assignors)})"
-    if reading.scenario.get(GROUP_PROTOCOL) == SHARE:
+    if reading.scenario.get("group.protocol") == SHARE:
         yield "the members are share consumers, whose partitions have no owners"
     for name, what in _NOT_REPEATED.items():
         if (value := reading.scenario.get(name)) and value != 1:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from groupstorm.figures.table import Figures
-from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, STREAMS_PROTOCOL
+from groupstorm.storms.scenario.setting_names import STREAMS_PROTOCOL
 from groupstorm.trace.events.coordinator import (
     GroupEpochBumped,
     GroupStateChanged,
@@ -228,7 +228,7 @@ class Reading:
     @property
     def is_streams(self) -> bool:
         """Whether the members are threads of a Kafka Streams application, of either protocol."""
-        protocols = {one.get(GROUP_PROTOCOL) for one in self.configured.values()}
+        protocols = {one.get("group.protocol") for one in self.configured.values()}
         return self.has_thread_rows or STREAMS_PROTOCOL in protocols or _THREADS in self.assignors
 
     @property

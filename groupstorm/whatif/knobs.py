@@ -18,7 +18,7 @@ from groupstorm.storms.runs.load import has_records
 from groupstorm.storms.runs.sweep import VARIANT, parse_axis
 from groupstorm.storms.scenario.consistency import is_shared, of_protocol
 from groupstorm.storms.scenario.files import ResolvedScenario, Scenario
-from groupstorm.storms.scenario.setting_names import DEPLOYMENT, LEAVE, STANDBYS, STATEFUL_SET, STREAMS
+from groupstorm.storms.scenario.setting_names import DEPLOYMENT, STATEFUL_SET, STREAMS
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import ROLLING_RESTART
 from groupstorm.verdicts.alternatives import Alternative
@@ -108,16 +108,22 @@ def _of_streams(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative
     """A copy of the state, and LeaveGroup on close, which threads of a streams group send anyway."""
     if not _is_streams(settings):
         return
-    standbys, is_classic = settings.integer(STANDBYS), settings.choice(PROTOCOL) == CLASSIC
+    standbys, is_classic = settings.integer("num.standby.replicas"), settings.choice(PROTOCOL) == CLASSIC
     if settings.integer("stateless_topics") < settings.integer("topics"):
         price = "disks, and traffic, for one more copy of all state"
         if not is_classic:
             price += "; the broker's setting, for all its groups"
-        effort = _effort(STANDBYS if is_classic else STANDBYS_OF_GROUPS, standbys + 1)
-        yield Alternative(f"{STANDBYS}={standbys + 1}", effort, price, {STANDBYS: standbys + 1}, STANDBYS)
-    if is_classic and not settings.optional_flag(LEAVE):
+        effort = _effort("num.standby.replicas" if is_classic else STANDBYS_OF_GROUPS, standbys + 1)
+        yield Alternative(
+            f"num.standby.replicas={standbys + 1}",
+            effort,
+            price,
+            {"num.standby.replicas": standbys + 1},
+            "num.standby.replicas",
+        )
+    if is_classic and not settings.optional_flag("leave_on_close"):
         price = "an instance that comes back at once has given its tasks away meanwhile"
-        yield Alternative(LEAVE, 1, price, {LEAVE: True}, "membership")
+        yield Alternative("leave_on_close", 1, price, {"leave_on_close": True}, "membership")
 
 
 def _of_share(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:

@@ -17,8 +17,7 @@ import pytest
 import groupstorm
 from groupstorm.broker import data_directory
 from groupstorm.broker.assembly import make_broker
-from groupstorm.broker.broker_journal import BrokerJournal
-from groupstorm.broker.broker_trace import trace_in_folder
+from groupstorm.broker.broker_journal import BrokerJournal, trace_in_folder
 from groupstorm.broker.changes import ClusterNamed
 from groupstorm.coordinator.errors import Error
 from groupstorm.problems import ExitCode, OutputError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from groupstorm.problems import CheckFailed
-from groupstorm.storms.runs.past_runs import compare_rows
+from groupstorm.storms.runs.several import compare_rows
 from tests.command import groupstorm
 
 Lines = list[str]

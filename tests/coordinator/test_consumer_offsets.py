@@ -8,7 +8,7 @@ import pytest
 
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import CommittedOffset, OffsetCommit, OffsetFetch, TxnOffsetCommit
-from groupstorm.coordinator.offset_rules import validate_fetch
+from groupstorm.coordinator.offset_requests import validate_fetch
 from tests.coordinator.consumer_world import Group
 
 _NONE, _UNKNOWN = Error.NONE, Error.UNKNOWN_MEMBER_ID

@@ -16,7 +16,7 @@ from groupstorm.clients.error_tables import RejoinCause
 from groupstorm.clients.member_session import Generation
 from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import ASSIGNED, CallbackKind, Operation, RunCallback
-from groupstorm.coordinator import offset_requests, offset_rules
+from groupstorm.coordinator import offset_requests
 from groupstorm.coordinator.classic import changes, rebalances, sessions, states
 from groupstorm.coordinator.classic.group import ClassicGroup
 from groupstorm.coordinator.errors import NO_ERROR, Error
@@ -196,7 +196,7 @@ def owners_begin_too_far(patch: Patch) -> None:
 
 def fenced_commits_count(patch: Patch) -> None:
     """Members commit in the generation before theirs, and the coordinator accepts that."""
-    request, validate = positions.commit_request, offset_rules.validate_commit
+    request, validate = positions.commit_request, offset_requests.validate_commit
 
     def late(config: Any, positions: Any, sent: Generation) -> Any:
         return request(config, positions, sent._replace(id=sent.id - 1))
@@ -211,7 +211,7 @@ def fenced_commits_count(patch: Patch) -> None:
 
 def former_generations_commit(patch: Patch) -> None:
     """The coordinator accepts commits of any generation, and no member sends one of a former generation."""
-    validate = offset_rules.validate_commit
+    validate = offset_requests.validate_commit
 
     def accept(*commit: Any) -> Error:
         error = validate(*commit)
@@ -233,7 +233,7 @@ def former_generations_heartbeat(patch: Patch) -> None:
 
 def former_epochs_commit(patch: Patch) -> None:
     """The coordinator of a consumer group accepts commits of any former member epoch."""
-    patch.setattr(offset_rules, "_validate_epoch", lambda *_: NO_ERROR)
+    patch.setattr(offset_requests, "_validate_epoch", lambda *_: NO_ERROR)
 
 
 # -- the figures -----------------------------------------------------------------------------------

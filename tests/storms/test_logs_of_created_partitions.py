@@ -7,7 +7,7 @@ from typing import Any
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.records.positions import Records, Work
-from groupstorm.storms.scenario.slow_work import read_slow_records
+from groupstorm.storms.scenario.member_rules import read_slow_records
 from groupstorm.storms.world.poll_loop import PollLoop
 from groupstorm.storms.world.record_times import SlowRecordTimes
 from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm

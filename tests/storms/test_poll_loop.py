@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RecordLogs
+from groupstorm.storms.scenario.member_rules import read_slow_records
 from groupstorm.storms.scenario.randomness import Stream, parse_distribution
-from groupstorm.storms.scenario.slow_work import read_slow_records
 from groupstorm.storms.world.looks import PollSettings
 from groupstorm.storms.world.poll_loop import PollLoop
 from groupstorm.storms.world.record_times import RecordTimes, SlowRecordTimes

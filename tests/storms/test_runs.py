@@ -9,10 +9,9 @@ import pytest
 
 from groupstorm.history.reasons import Reasons
 from groupstorm.problems import InputError
-from groupstorm.storms.runs.past_runs import pair, read_runs
 from groupstorm.storms.runs.run import KeptRun, run, run_in_memory
 from groupstorm.storms.runs.run_folder import folder_stem, free_folder
-from groupstorm.storms.runs.several import COMPARISON_FILE
+from groupstorm.storms.runs.several import COMPARISON_FILE, pair, read_runs
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.events.coordinator import GroupStateChanged
 from groupstorm.trace.events.member import PartitionsAssigned, PartitionsRevoked

@@ -10,7 +10,7 @@ import pytest
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RecordLogs
-from groupstorm.storms.scenario.slow_work import read_slow_records
+from groupstorm.storms.scenario.member_rules import read_slow_records
 from groupstorm.storms.world.record_times import SlowRecordTimes
 from tests.soaking import one_in
 from tests.storms.storms_in_memory import Storm, scenario, storm

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from groupstorm.trace.events.member import MemberStarted
-from groupstorm.trace.kept_trace import KeptTrace
 from groupstorm.trace.rows import TraceEntry
 from groupstorm.trace.schema import Source
+from groupstorm.trace.writer import KeptTrace
 
 
 def entry(number: int) -> TraceEntry:

@@ -1,7 +1,4 @@
-"""Checks an assignor: plays histories, asks every property, keeps the smallest failing history of each.
-
-It also measures the CPU time of answers in growing groups: empty start, one more member, a tenth leaves.
-"""
+"""Plays histories, keeps the smallest failing one of each property, and measures the CPU time of answers."""
 
 from __future__ import annotations
 

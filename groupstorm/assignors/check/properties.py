@@ -1,8 +1,7 @@
 """The properties of an assignor, each a question to one round or to one change of a group.
 
-The answer is a sentence if the property is broken, and None if it holds. The best balance and the fewest
-moves of a small group are found by brute force. The assigned things are units there: partitions or, if
-partition n of all topics goes to one member (KIP-315), partition numbers.
+The assigned things are units here: partitions or, if partition n of all topics goes to one member (KIP-315),
+partition numbers.
 """
 
 from __future__ import annotations

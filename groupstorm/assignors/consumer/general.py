@@ -141,10 +141,7 @@ class _Loads:
 
 
 class GeneralAssignment:
-    """One run. `assigned` holds the answer.
-
-    ``literally``: do as Kafka does, even if Kafka throws or gives no valid answer.
-    """
+    """One run. `assigned` holds the answer. ``literally``: do as Kafka does, even if it throws."""
 
     def __init__(
         self,

@@ -1,7 +1,4 @@
-"""Cases for Kafka Streams' task assignors: `groupstorm assign --mode streams`, JSON lines in and out.
-
-A case has the group, the settings, and for some assignors a given placement.
-"""
+"""Cases for Kafka Streams' task assignors: `groupstorm assign --mode streams`, JSON lines in and out."""
 
 from __future__ import annotations
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from groupstorm.broker.authorization import Operation, ResourceType
@@ -23,11 +22,14 @@ from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import error_response
 from groupstorm.protocol.codec import ResponseTypes
+from groupstorm.protocol.codec.plain_values import value_of
 from groupstorm.protocol.codec.schemas import field_names
-from groupstorm.protocol.codec.shape import EPOCH, MILLISECOND, FieldShape, KioType, shapes_of
+from groupstorm.protocol.codec.shape import EPOCH, FieldShape, KioType, shapes_of
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.share_records.messages import Request as ShareRequest
 from groupstorm.turns import Turns, in_turns
+
+_T = TypeVar("_T")
 
 #: One of kio's responses; which class depends on API and version.
 KioMessage: TypeAlias = Any
@@ -196,11 +198,6 @@ def timestamp(time_ms: int | None) -> datetime.datetime | None:
     return None if time_ms is None else EPOCH + datetime.timedelta(milliseconds=time_ms)
 
 
-def milliseconds(duration: Any) -> int:
-    """A timedelta of kio's as an integer."""
-    return int(duration // MILLISECOND)
-
-
 #: The fields by which requests and responses name an item.
 _NAMES = (
     *("name", "key", "topic", "topic_id", "index", "partition", "partition_index"),
@@ -294,68 +291,6 @@ def _nothing(shape: FieldShape) -> Any:
     return _NOTHING.get(shape.name, shape.default)
 
 
-_T = TypeVar("_T")
-
-#: Field of the coordinator -> its names in messages, if it has others there.
-_FIELD_NAMES: dict[str, tuple[str, ...]] = {
-    "active": ("active_tasks",),
-    "assignor": ("server_assignor", "assignor_name"),
-    "description_required": ("topology_description_required",),
-    "endpoint_epoch": ("endpoint_information_epoch",),
-    "epoch": ("member_epoch", "group_epoch"),
-    "error": ("error_code",),
-    "generation": ("generation_id", "generation_id_or_member_epoch"),
-    "group": ("group_id",),
-    "group_instance_id": ("group_instance_id", "instance_id"),
-    "instance": ("instance_id",),
-    "leader_epoch": ("committed_leader_epoch",),
-    "offset": ("committed_offset",),
-    "process": ("process_id",),
-    "protocol": ("protocol_name", "protocol_data"),
-    "rack": ("rack_id",),
-    "regex": ("subscribed_topic_regex",),
-    "retention_ms": ("retention_time",),
-    "shutdown": ("shutdown_application",),
-    "standby": ("standby_tasks",),
-    "state": ("group_state",),
-    "topics": ("subscribed_topic_names",),
-    "warmup": ("warmup_tasks",),
-}
-#: Fields with this ending are numbers; in messages they are durations, and have names without it.
-_MS = "_ms"
-
-
-def _message_names(field: str) -> tuple[str, ...]:
-    return _FIELD_NAMES.get(field) or (field.removesuffix(_MS),)
-
-
-@cache
-def _found(kind: Any, message_type: Any) -> tuple[tuple[str, str], ...]:
-    """The fields of a request that messages of this type have, with their names there."""
-    known = field_names(message_type)
-    return tuple((one, name) for one in kind._fields for name in _message_names(one) if name in known)
-
-
-@cache
-def _unset(kind: Any) -> dict[str, Any]:
-    return {**dict.fromkeys(kind._fields), **kind._field_defaults}
-
-
 def read(kind: Callable[..., _T], message: Any, version: int, client_id: str, **own: Any) -> _T:
     """The coordinator's request of this kind. ``own``: the fields that need more than another name."""
-    values = {**_unset(kind), **own, "version": version, "client_id": client_id}
-    message_type: KioType = type(message)
-    for own_name, name in _found(kind, message_type):
-        if own_name not in own:
-            value = getattr(message, name)
-            values[own_name] = milliseconds(value) if own_name.endswith(_MS) else value
-    return kind(**values)
-
-
-def fields_of(answer: Any) -> dict[str, Any]:
-    """The fields of an answer of the coordinator, or of a part of one."""
-    return {
-        name: value * MILLISECOND if own_name.endswith(_MS) else value
-        for own_name, value in answer._asdict().items()
-        for name in _message_names(own_name)
-    }
+    return value_of(kind, message, version=version, client_id=client_id, **own)

@@ -19,7 +19,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from groupstorm.broker.apis.api import Api, Call, Done, Encoded, Wait, milliseconds
+from groupstorm.broker.apis.api import Api, Call, Done, Encoded, Wait
 from groupstorm.broker.apis.resources import NO_EPOCH, find_log, find_named, may_on_cluster
 from groupstorm.broker.authorization import Operation
 from groupstorm.broker.fetch_sessions import (
@@ -36,6 +36,7 @@ from groupstorm.broker.quotas import CONSUMER_BYTE_RATE
 from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error
 from groupstorm.protocol.codec import encode_in_turns, encoder
+from groupstorm.protocol.codec.plain_values import milliseconds
 from groupstorm.protocol.codec.shape import MILLISECOND
 from groupstorm.turns import Turns, at_once, in_turns
 

@@ -14,7 +14,6 @@ from groupstorm.broker.apis.api import (
     CoordinatorsApi,
     Done,
     Right,
-    fields_of,
     read,
 )
 from groupstorm.broker.apis.resources import (
@@ -29,6 +28,7 @@ from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.failures import error_response
+from groupstorm.protocol.codec.plain_values import fields_of
 from groupstorm.turns import Turns, in_turns
 
 

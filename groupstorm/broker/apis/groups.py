@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from groupstorm.assignors.streams.groups import Task
-from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call, CoordinatorsApi, fields_of
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call, CoordinatorsApi
 from groupstorm.broker.apis.resources import authorized_operations, group_error, may_on_cluster, topic_error
 from groupstorm.broker.apis.streams_groups import task_ids
 from groupstorm.broker.authorization import Operation, ResourceType
@@ -25,6 +25,7 @@ from groupstorm.coordinator.streams.messages import (
     DescribeStreamsGroupResponse,
 )
 from groupstorm.coordinator.streams.topology import Subtopology, TopicInfo, Topology
+from groupstorm.protocol.codec.plain_values import fields_of
 from groupstorm.turns import Turns, in_turns
 
 

@@ -9,16 +9,7 @@ from collections.abc import Sequence
 from functools import cache, partial
 from typing import Any
 
-from groupstorm.broker.apis.api import (
-    AskCoordinator,
-    AskingApi,
-    Call,
-    CoordinatorsApi,
-    Done,
-    fields_of,
-    milliseconds,
-    read,
-)
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call, CoordinatorsApi, Done, read
 from groupstorm.broker.apis.resources import READ_GROUP, may_describe_topic, topic_error
 from groupstorm.broker.authorization import Operation
 from groupstorm.broker.state import BrokerState
@@ -27,6 +18,7 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
 from groupstorm.javahash import string_hash
 from groupstorm.protocol.codec import ResponseTypes
+from groupstorm.protocol.codec.plain_values import fields_of, milliseconds
 from groupstorm.turns import Turns, at_once, in_turns
 
 _FIRST_NULLABLE_PROTOCOL = 7

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
-from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call, CoordinatorsApi, Right, fields_of
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call, CoordinatorsApi, Right
 from groupstorm.broker.apis.resources import READ_GROUP, SENTENCES, group_error, topic_error
 from groupstorm.broker.authorization import Operation, ResourceType
 from groupstorm.broker.log.partition import PartitionLog
@@ -22,6 +22,7 @@ from groupstorm.coordinator.share.messages import (
     ListSharePartitions,
     ListSharePartitionsResponse,
 )
+from groupstorm.protocol.codec.plain_values import fields_of
 from groupstorm.turns import Turns, in_turns
 
 _UNKNOWN = -1

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from groupstorm.broker.apis.api import Api, AskShareBroker, Call, Done, milliseconds
+from groupstorm.broker.apis.api import Api, AskShareBroker, Call, Done
 from groupstorm.broker.apis.fetch import BYTES_PER_WORK, count_bytes
 from groupstorm.broker.apis.resources import READ_GROUP, topic_error
 from groupstorm.broker.authorization import Operation
@@ -17,6 +17,7 @@ from groupstorm.broker.quotas import CONSUMER_BYTE_RATE
 from groupstorm.broker.share_logs import id_of, key_of, topic_of
 from groupstorm.broker.state import BrokerState
 from groupstorm.coordinator.errors import Error
+from groupstorm.protocol.codec.plain_values import milliseconds
 from groupstorm.protocol.codec.shape import MILLISECOND
 from groupstorm.share_records.acknowledgement import AcknowledgementBatch, is_valid
 from groupstorm.share_records.messages import (

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from groupstorm.assignors.streams.groups import TaskIds
-from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call, CoordinatorsApi, Done, fields_of, read
+from groupstorm.broker.apis.api import AskCoordinator, AskingApi, Call, CoordinatorsApi, Done, read
 from groupstorm.broker.apis.resources import READ_GROUP, may, may_on_cluster, topic_error
 from groupstorm.broker.apis.topics import (
     COST_OF_PARTITION,
@@ -27,6 +27,7 @@ from groupstorm.coordinator.streams.messages import (
 )
 from groupstorm.coordinator.streams.topology import CopartitionGroup, Status, Subtopology, TopicInfo, Topology
 from groupstorm.javahash import hash_order
+from groupstorm.protocol.codec.plain_values import fields_of
 from groupstorm.turns import Turns
 
 

@@ -13,7 +13,6 @@ from groupstorm.broker.apis.api import (
     Call,
     CoordinatorsApi,
     Done,
-    milliseconds,
     producer_error,
     read,
 )
@@ -32,6 +31,7 @@ from groupstorm.broker.state import BrokerState
 from groupstorm.broker.transactions import NONE, Partition, Producer
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
+from groupstorm.protocol.codec.plain_values import milliseconds
 from groupstorm.turns import Turns, in_turns
 
 _FIRST_SAYING_FENCED = 4

@@ -5,7 +5,6 @@ The broker's handlers (`groupstorm.broker.apis`) do the reverse.
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -14,6 +13,9 @@ from groupstorm.clients.wire.connection import Build, ClientApi, fields
 from groupstorm.coordinator import messages
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeat, ShareGroupHeartbeatResponse
+from groupstorm.protocol.codec.plain_values import fields_of, value_of
+
+_T = TypeVar("_T")
 
 
 class RequestCodec(NamedTuple):
@@ -29,61 +31,30 @@ class RequestCodec(NamedTuple):
     read: Callable[[Any], messages.Response]
 
 
+def _plain(request: messages.Request) -> Build:
+    """A request all of whose fields messages have as they are."""
+    return fields(**fields_of(request))
+
+
+def _read(kind: Callable[..., _T], response: Any, **own: Any) -> _T:
+    return value_of(kind, response, error=Error(response.error_code), **own)
+
+
 def _join(request: messages.JoinGroup) -> Build:
-    return fields(
-        session_timeout=_duration(request.session_timeout_ms),
-        rebalance_timeout=_duration(request.rebalance_timeout_ms),
-        protocol_type=request.protocol_type,
-        protocols=[{"name": name, "metadata": metadata} for name, metadata in request.protocols],
-        reason=request.reason,
-        **_sender(request),
-    )
+    protocols = [{"name": name, "metadata": metadata} for name, metadata in request.protocols]
+    return fields(**fields_of(request) | {"protocols": protocols})
 
 
 def _read_join(response: Any) -> messages.JoinGroupResponse:
-    return messages.JoinGroupResponse(
-        error=Error(response.error_code),
-        generation=response.generation_id,
-        member_id=response.member_id,
-        leader=response.leader,
-        protocol_type=getattr(response, "protocol_type", None),
-        protocol=response.protocol_name,
-        skip_assignment=getattr(response, "skip_assignment", False),
-        members=tuple(
-            messages.JoinGroupMember(member.member_id, member.group_instance_id, member.metadata)
-            for member in response.members
-        ),
-    )
+    members = tuple([value_of(messages.JoinGroupMember, member) for member in response.members])
+    return _read(messages.JoinGroupResponse, response, members=members)
 
 
 def _sync(request: messages.SyncGroup) -> Build:
-    return fields(
-        generation_id=request.generation,
-        protocol_type=request.protocol_type,
-        protocol_name=request.protocol,
-        assignments=[
-            {"member_id": member_id, "assignment": assignment}
-            for member_id, assignment in request.assignments
-        ],
-        **_sender(request),
-    )
-
-
-def _read_sync(response: Any) -> messages.SyncGroupResponse:
-    return messages.SyncGroupResponse(
-        Error(response.error_code),
-        getattr(response, "protocol_type", None),
-        getattr(response, "protocol_name", None),
-        response.assignment,
-    )
-
-
-def _heartbeat(request: messages.Heartbeat) -> Build:
-    return fields(generation_id=request.generation, **_sender(request))
-
-
-def _read_heartbeat(response: Any) -> messages.HeartbeatResponse:
-    return messages.HeartbeatResponse(Error(response.error_code))
+    assignments = [
+        {"member_id": member_id, "assignment": assignment} for member_id, assignment in request.assignments
+    ]
+    return fields(**fields_of(request) | {"assignments": assignments})
 
 
 def _leave(request: messages.LeaveGroup) -> Build:
@@ -93,11 +64,8 @@ def _leave(request: messages.LeaveGroup) -> Build:
 
 
 def _read_leave(response: Any) -> messages.LeaveGroupResponse:
-    members = tuple(
-        messages.LeftMember(member.member_id, member.group_instance_id, Error(member.error_code))
-        for member in getattr(response, "members", ())
-    )
-    return messages.LeaveGroupResponse(Error(response.error_code), members)
+    members = tuple([_read(messages.LeftMember, member) for member in getattr(response, "members", ())])
+    return _read(messages.LeaveGroupResponse, response, members=members)
 
 
 def _commit(request: messages.OffsetCommit) -> Build:
@@ -106,9 +74,8 @@ def _commit(request: messages.OffsetCommit) -> Build:
             "name": topic,
             "partitions": [
                 {
+                    **fields_of(committed),
                     "partition_index": partition,
-                    "committed_offset": committed.offset,
-                    "committed_leader_epoch": committed.leader_epoch,
                     "committed_metadata": committed.metadata,
                 }
                 for partition, committed in partitions.items()
@@ -116,7 +83,7 @@ def _commit(request: messages.OffsetCommit) -> Build:
         }
         for topic, partitions in request.offsets.items()
     ]
-    return fields(generation_id_or_member_epoch=request.generation, topics=topics, **_sender(request))
+    return fields(**fields_of(request) | {"topics": topics})
 
 
 def _read_commit(response: Any) -> messages.OffsetCommitResponse:
@@ -141,13 +108,7 @@ def _fetch(request: messages.OffsetFetch) -> Build:
         topics = [
             {"name": topic, "partition_indexes": partitions} for topic, partitions in request.topics.items()
         ]
-    group = {
-        "group_id": request.group,
-        "member_id": request.member_id,
-        "member_epoch": request.member_epoch,
-        "topics": topics,
-    }
-    return fields(groups=[group], require_stable=request.require_stable)
+    return fields(groups=[fields_of(request) | {"topics": topics}], require_stable=request.require_stable)
 
 
 def _read_fetch(response: Any) -> messages.OffsetFetchResponse:
@@ -161,9 +122,7 @@ def _read_fetch(response: Any) -> messages.OffsetFetchResponse:
             (
                 topic.name,
                 partition.partition_index,
-                messages.CommittedOffset(
-                    partition.committed_offset, partition.committed_leader_epoch, partition.metadata or ""
-                ),
+                value_of(messages.CommittedOffset, partition, metadata=partition.metadata or ""),
                 Error(partition.error_code),
             )
             for topic in group.topics
@@ -180,82 +139,40 @@ def _read_describe(response: Any) -> messages.DescribeGroupResponse:
     """The response for the one group of the request."""
     (group,) = response.groups
     members = tuple(
-        messages.DescribedMember(
-            member.member_id,
-            getattr(member, "group_instance_id", None),
-            member.client_id,
-            member.client_host,
-            member.member_metadata,
-            member.member_assignment,
+        value_of(
+            messages.DescribedMember,
+            member,
+            metadata=member.member_metadata,
+            assignment=member.member_assignment,
         )
         for member in group.members
     )
-    described = (group.group_id, group.group_state, group.protocol_type, group.protocol_data, members)
-    return messages.DescribeGroupResponse(Error(group.error_code), *described)
+    return _read(messages.DescribeGroupResponse, group, members=members)
 
 
 def _group_heartbeat(request: messages.ConsumerGroupHeartbeat) -> Build:
     owned = None
     if request.owned is not None:
         owned = [{"topic_id": topic, "partitions": partitions} for topic, partitions in request.owned]
-    return fields(
-        group_id=request.group,
-        member_id=request.member_id,
-        member_epoch=request.member_epoch,
-        instance_id=request.group_instance_id,
-        rack_id=request.rack,
-        rebalance_timeout=_duration(request.rebalance_timeout_ms),
-        subscribed_topic_names=request.topics,
-        subscribed_topic_regex=request.regex,
-        server_assignor=request.assignor,
-        topic_partitions=owned,
-    )
+    return fields(**fields_of(request) | {"topic_partitions": owned})
 
 
-def _share_heartbeat(request: ShareGroupHeartbeat) -> Build:
-    return fields(
-        group_id=request.group,
-        member_id=request.member_id,
-        member_epoch=request.member_epoch,
-        rack_id=request.rack,
-        subscribed_topic_names=request.topics,
-    )
-
-
-_Heartbeaten = TypeVar("_Heartbeaten", messages.ConsumerGroupHeartbeatResponse, ShareGroupHeartbeatResponse)
-
-
-def _read_assignment(kind: type[_Heartbeaten], response: Any) -> _Heartbeaten:
+def _read_assignment(kind: Callable[..., _T], response: Any) -> _T:
     assigned = response.assignment
-    return kind(
-        Error(response.error_code),
-        response.member_id,
-        response.member_epoch,
-        response.heartbeat_interval // datetime.timedelta(milliseconds=1),
-        None if assigned is None else {each.topic_id: each.partitions for each in assigned.topic_partitions},
-        response.error_message,
+    held = (
+        None if assigned is None else {each.topic_id: each.partitions for each in assigned.topic_partitions}
     )
-
-
-def _sender(
-    request: messages.JoinGroup | messages.SyncGroup | messages.Heartbeat | messages.OffsetCommit,
-) -> dict[str, str | None]:
-    """The fields that name a member to its coordinator."""
-    return {
-        "group_id": request.group,
-        "member_id": request.member_id,
-        "group_instance_id": request.group_instance_id,
-    }
-
-
-def _duration(duration_ms: int) -> datetime.timedelta:
-    return datetime.timedelta(milliseconds=duration_ms)
+    return _read(kind, response, assignment=held)
 
 
 REQUEST_CODECS: Mapping[type[messages.Request], RequestCodec] = {
     messages.JoinGroup: RequestCodec(ClientApi(11, "JoinGroup", 5, 9), _join, _read_join),
-    messages.SyncGroup: RequestCodec(ClientApi(14, "SyncGroup", 3, 5), _sync, _read_sync),
-    messages.Heartbeat: RequestCodec(ClientApi(12, "Heartbeat", 3, 4), _heartbeat, _read_heartbeat),
+    messages.SyncGroup: RequestCodec(
+        ClientApi(14, "SyncGroup", 3, 5), _sync, partial(_read, messages.SyncGroupResponse)
+    ),
+    messages.Heartbeat: RequestCodec(
+        ClientApi(12, "Heartbeat", 3, 4), _plain, partial(_read, messages.HeartbeatResponse)
+    ),
     messages.LeaveGroup: RequestCodec(ClientApi(13, "LeaveGroup", 3, 5), _leave, _read_leave),
     messages.OffsetCommit: RequestCodec(ClientApi(8, "OffsetCommit", 7, 9), _commit, _read_commit),
     messages.OffsetFetch: RequestCodec(ClientApi(9, "OffsetFetch", 8, 9), _fetch, _read_fetch),
@@ -266,7 +183,7 @@ REQUEST_CODECS: Mapping[type[messages.Request], RequestCodec] = {
     ),
     ShareGroupHeartbeat: RequestCodec(
         ClientApi(76, "ShareGroupHeartbeat", 1, 1),
-        _share_heartbeat,
+        _plain,
         partial(_read_assignment, ShareGroupHeartbeatResponse),
     ),
     messages.DescribeGroup: RequestCodec(ClientApi(15, "DescribeGroups", 0, 5), _describe, _read_describe),

@@ -1,8 +1,4 @@
-"""A consumer group: its members, epochs, targets and subscriptions, and the counts that decisions need.
-
-Only records change a group (`replay`). Every change leaves its inverse in ``undo``, so that a write which
-fails can be taken back. Kafka: ConsumerGroup, ModernGroup.
-"""
+"""A consumer group (ConsumerGroup): its members, epochs, targets, subscriptions, and counts for decisions."""
 
 from __future__ import annotations
 

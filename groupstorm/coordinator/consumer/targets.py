@@ -144,7 +144,7 @@ def _advance(member: ConsumerMember, question: Reconciliation) -> ConsumerMember
         held = question.held.get(topic) if question.held else None
         free: Sequence[int] = [number for number in wanted if number not in has] if has else wanted
         if held:
-            free = [one for one in free if one not in held or _is_in(member.revoking, topic, one)]
+            free = [one for one in free if one not in held or one in member.revoking.get(topic, {})]
             others_hold = others_hold or len(has) + len(free) < len(wanted)
         if free:
             taken[topic] = {**has, **dict.fromkeys(free, question.target_epoch)}
@@ -153,10 +153,6 @@ def _advance(member: ConsumerMember, question: Reconciliation) -> ConsumerMember
     if state is MemberState.UNREVOKED_PARTITIONS:
         return member.with_current((member.epoch, member.epoch, state, kept, revoking))
     return member.with_current((question.target_epoch, member.epoch, state, {**kept, **taken}, {}))
-
-
-def _is_in(partitions: Partitions, topic: UUID, number: int) -> bool:
-    return number in partitions.get(topic, {})
 
 
 def reconcile_member(

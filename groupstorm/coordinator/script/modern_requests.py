@@ -1,8 +1,4 @@
-"""Makes the requests of steps for groups of the newer protocols.
-
-`chb` is a heartbeat to a consumer group, `shb` one to a share group, `streams` and `topology_update` are for
-streams groups.
-"""
+"""Makes the requests of steps for groups of the newer protocols."""
 
 from __future__ import annotations
 

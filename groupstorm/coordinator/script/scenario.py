@@ -55,10 +55,7 @@ def _short(value: Any) -> str:
 
 
 def broker_config(scenario: Scenario, kafka: Compatibility) -> CoordinatorConfig:
-    """The broker's options, as this Kafka reads them: names that Kafka does not know have no effect.
-
-    `ScenarioFailed` if Kafka would refuse a value.
-    """
+    """The broker's options that this Kafka knows; `ScenarioFailed` if it would refuse a value."""
     options = {name: value for name, value in scenario.config.items() if name in OPTIONS}
     options[COMPATIBILITY] = kafka
     try:

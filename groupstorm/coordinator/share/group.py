@@ -1,8 +1,4 @@
-"""A share group: its members, epochs, targets and subscriptions, and the partitions that it may assign.
-
-Only records change a group (`replay`). Every change leaves its inverse in ``undo``, so that a write which
-fails can be taken back. Kafka: ShareGroup, ModernGroup.
-"""
+"""A share group (ShareGroup): its members, epochs, targets, subscriptions and assignable partitions."""
 
 from __future__ import annotations
 

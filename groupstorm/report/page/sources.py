@@ -11,8 +11,7 @@ from groupstorm.figures import Figures
 from groupstorm.pipeline.read import find_traces
 from groupstorm.problems import InputError
 from groupstorm.report.sweeps import SWEEP_FILE
-from groupstorm.storms.runs.past_runs import read_json, read_runs
-from groupstorm.storms.runs.several import COMPARISON_FILE
+from groupstorm.storms.runs.several import COMPARISON_FILE, read_json, read_runs
 from groupstorm.verdicts.measures import BY_KEY
 
 

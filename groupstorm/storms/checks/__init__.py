@@ -8,7 +8,7 @@ They share no code with the coordinator, the members and the world that they che
   partitions that Kafka leaves without one.
 * `figure_checks`: the time in which partitions had none, and records processed again, beside the figures.
 * `membership`: the members of the group, the living and the silent, and requests that the coordinator parked.
-* `written_members`: the members that another coordinator would load.
-* `commits`: the generation or epoch that a commit may carry, and the positions where owners begin.
+* `commits`: the generation or epoch of a commit, the positions where owners begin, the members that another
+  coordinator would load.
 * `settling`: groups that do not come to rest.
 """

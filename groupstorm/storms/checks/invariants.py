@@ -15,7 +15,7 @@ from typing import Any
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.coordinator.records import AppendCause
 from groupstorm.figures.table import Figures
-from groupstorm.storms.checks.commits import CommittedPositions, FencedCommits
+from groupstorm.storms.checks.commits import Appends, CommittedPositions, FencedCommits
 from groupstorm.storms.checks.figure_checks import OwnedTime, RepeatedRecords
 from groupstorm.storms.checks.membership import MembershipChecks, RequestChecks
 from groupstorm.storms.checks.ownership import OwnershipChecks, SkippedAssignments
@@ -34,7 +34,6 @@ from groupstorm.storms.checks.verdicts import (
     Verdicts,
     listed,
 )
-from groupstorm.storms.checks.written_members import Appends
 from groupstorm.storms.scenario.consistency import of_protocol
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import PARTITION, Step

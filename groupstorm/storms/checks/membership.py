@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from groupstorm.storms.checks.commits import Appends, UnwrittenChanges, WrittenMembers
 from groupstorm.storms.checks.verdicts import MEMBERS_LIVE, PARKED, SILENCE, Verdicts, listed
-from groupstorm.storms.checks.written_members import Appends, UnwrittenChanges, WrittenMembers
 from groupstorm.storms.scenario.steps import COORDINATOR_FAILOVER
 from groupstorm.trace.events import coordinator as coordinator_events
 from groupstorm.trace.events import member as events

@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 from groupstorm.clients.profiles import PROFILES, consumer_protocol_needs
 from groupstorm.coordinator.config import OPTIONS, parse_options
 from groupstorm.history.rounds import is_rebalance
+from groupstorm.storms.deployments.manifests.choice import STATIC_STREAMS
 from groupstorm.storms.deployments.manifests.plan import Plan
-from groupstorm.storms.deployments.manifests.streams_applications import STATIC_STREAMS
 from groupstorm.storms.deployments.rolling_update import limits_of, stateful_set_limits
 from groupstorm.storms.deployments.rollout import COMPLETE, STUCK
 from groupstorm.storms.runs.contradictions import closing_us
@@ -22,13 +22,9 @@ from groupstorm.storms.scenario.setting_names import (
     CLASSIC,
     CONSUMER,
     DEPLOYMENT,
-    GROUP_PROTOCOL,
     IDLE_IN_STREAMS_GROUPS,
-    LEAVE,
-    OUTLASTS,
     POLLS,
     RUNS,
-    STANDBYS,
     STATEFUL_SET,
     STREAMS,
     STREAMS_PROTOCOL,
@@ -92,7 +88,7 @@ def _alternatives(plan: Plan, settings: Settings) -> Iterator[Alternative]:
         return
     clients = [PROFILES[name] for name in settings.names("client_profile")]
     strategies = settings.names(STRATEGY)
-    is_classic = settings.choice(GROUP_PROTOCOL) == CLASSIC
+    is_classic = settings.choice("group.protocol") == CLASSIC
     if settings.choice("application") == STREAMS:
         yield from _of_streams(settings, is_classic)
         yield from _of_kubernetes(plan, settings)
@@ -109,7 +105,7 @@ def _alternatives(plan: Plan, settings: Settings) -> Iterator[Alternative]:
         yield from _membership(settings)
     if is_classic and (needs := consumer_protocol_needs(settings.names("client_profile"))):
         price = f"it needs {needs}; wrong if the group needs an assignor of its own, as the broker assigns"
-        yield Alternative("kip-848", 3, price, {GROUP_PROTOCOL: CONSUMER})
+        yield Alternative("kip-848", 3, price, {"group.protocol": CONSUMER})
     yield from _of_kubernetes(plan, settings)
 
 
@@ -119,16 +115,16 @@ def _of_streams(settings: Settings, is_classic: bool) -> Iterator[Alternative]:
     Instances of the classic protocol leave no group when they close (StreamsConfig), so their tasks wait for
     the session timeout; those of a streams group leave it.
     """
-    if not settings.integer(STANDBYS) and _has_state(settings) and settings.processes > 1:
+    if not settings.integer("num.standby.replicas") and _has_state(settings) and settings.processes > 1:
         price = "disks, and traffic, for a second copy of all state"
-        yield Alternative("standbys", 1, price, {STANDBYS: 1})
-    if not settings.flag(OUTLASTS):
-        yield Alternative("volumes", 2, _VOLUMES, {OUTLASTS: True})
-    if is_classic and not settings.optional_flag(LEAVE) and settings.choice(INSTANCE) == "none":
+        yield Alternative("standbys", 1, price, {"num.standby.replicas": 1})
+    if not settings.flag("state_outlasts_process"):
+        yield Alternative("volumes", 2, _VOLUMES, {"state_outlasts_process": True})
+    if is_classic and not settings.optional_flag("leave_on_close") and settings.choice(INSTANCE) == "none":
         price = "an instance that comes back at once has given its tasks away meanwhile"
         if _has_state(settings):
             price += ", and who has no copy of their state restores it"
-        yield Alternative("leave-on-close", 1, price, {LEAVE: True})
+        yield Alternative("leave-on-close", 1, price, {"leave_on_close": True})
     yield from _membership(settings)
     # Kafka Streams of a streams group passes the session timeout of the classic protocol by
     idle = IDLE_IN_STREAMS_GROUPS.keys() - UNSUPPORTED[STREAMS_PROTOCOL].keys()
@@ -139,7 +135,7 @@ def _of_streams(settings: Settings, is_classic: bool) -> Iterator[Alternative]:
             "once for it; wrong with much state and no standbys, as no warm-up builds it up before a task "
             "moves"
         )
-        yield Alternative("streams-group", 3, price, {GROUP_PROTOCOL: STREAMS})
+        yield Alternative("streams-group", 3, price, {"group.protocol": STREAMS})
 
 
 def _has_state(settings: Settings) -> bool:
@@ -160,7 +156,7 @@ def _membership(settings: Settings) -> Iterator[Alternative]:
     if is_static and is_stateful and wanted_ms == in_use_ms:
         return
     price = _until_noticed(settings, wanted_ms)
-    if settings.choice(GROUP_PROTOCOL) == STREAMS_PROTOCOL:
+    if settings.choice("group.protocol") == STREAMS_PROTOCOL:
         price += f"; {STATIC_STREAMS}"
     overlay: dict[str, Any] = {INSTANCE: "podname"}
     if wanted_ms != in_use_ms:
@@ -168,8 +164,8 @@ def _membership(settings: Settings) -> Iterator[Alternative]:
     if not is_stateful:
         overlay |= {"deployment": STATEFUL_SET, "max_surge": 0, "max_unavailable": 1}
         price = f"pods are replaced one at a time, without surge; {price}"
-    if _has_state(settings) and not (is_stateful and settings.flag(OUTLASTS)):
-        overlay[OUTLASTS] = True
+    if _has_state(settings) and not (is_stateful and settings.flag("state_outlasts_process")):
+        overlay["state_outlasts_process"] = True
         price = f"{_VOLUMES}; {price}"
     name = "longer-session" if is_static and is_stateful else "static-members"
     yield Alternative(name, 1 if is_stateful else 4, price, overlay)

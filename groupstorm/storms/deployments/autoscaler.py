@@ -13,8 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from groupstorm.storms.deployments.rollout import await_available
-from groupstorm.storms.runs.scenario_host import Process
-from groupstorm.storms.runs.steps_of_run import StepsOfRun
+from groupstorm.storms.runs.steps_of_run import Process, StepsOfRun
 from groupstorm.storms.scenario.quantities import DISABLED, MIN, ScalingBehavior, ScalingPolicy
 from groupstorm.storms.scenario.setting_names import HPA, KEDA, NO_AUTOSCALER, STATEFUL_SET
 from groupstorm.storms.scenario.settings import Settings

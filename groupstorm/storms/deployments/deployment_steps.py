@@ -17,8 +17,7 @@ from groupstorm.storms.deployments.rollout import (
     new_pod_name,
     processes_in_order,
 )
-from groupstorm.storms.runs.scenario_host import Process
-from groupstorm.storms.runs.steps_of_run import StepsOfRun
+from groupstorm.storms.runs.steps_of_run import Process, StepsOfRun
 from groupstorm.storms.scenario.setting_names import DEPLOYMENT, STATEFUL_SET
 from groupstorm.storms.scenario.steps import Step
 

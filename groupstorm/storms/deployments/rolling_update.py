@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from groupstorm.storms.deployments.rollout import Durations, Rollout, new_pod_name
-from groupstorm.storms.runs.scenario_host import Process
-from groupstorm.storms.runs.steps_of_run import StepsOfRun
+from groupstorm.storms.runs.steps_of_run import Process, StepsOfRun
 from groupstorm.storms.scenario.quantities import PodCount
 from groupstorm.storms.scenario.setting_names import STATEFUL_SET
 from groupstorm.storms.scenario.settings import Settings

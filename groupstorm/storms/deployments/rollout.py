@@ -12,8 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import zip_longest
 
-from groupstorm.storms.runs.scenario_host import Process, partitions_owned
-from groupstorm.storms.runs.steps_of_run import StepsOfRun
+from groupstorm.storms.runs.steps_of_run import Process, StepsOfRun, partitions_owned
 from groupstorm.storms.scenario.setting_names import ASSIGNED, RUNS
 from groupstorm.storms.scenario.steps import Step
 

@@ -16,10 +16,9 @@ from groupstorm.clients.wire.parts import ApplicationBehaviour
 from groupstorm.clients.wire.positions import Position, Positions
 from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.live.clock import RealClock, Spawn
-from groupstorm.storms.records.positions import Records, Work, names
-from groupstorm.storms.records.rates import ProcessingRates
+from groupstorm.storms.records.positions import ProcessingRates, Records, Work, names
 from groupstorm.storms.scenario.randomness import Stream
-from groupstorm.storms.scenario.setting_names import EARLIEST, OFFSET_RESET
+from groupstorm.storms.scenario.setting_names import EARLIEST
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.member_settings import poll_loop
 from groupstorm.storms.world.poll_loop import PollLoop
@@ -65,7 +64,7 @@ class RealConsumer:
         loop = poll_loop(
             world.settings, world.records.logs, world.seed, index, self.name, incarnation, steps=False
         )
-        reset = world.settings.of_member(index).choice(OFFSET_RESET)
+        reset = world.settings.of_member(index).choice("auto.offset.reset")
         self.work = Work(world.records, self.name, loop, reset)
         self.rates = ProcessingRates(world.clock, loop, self._processing_changed)
         self.pauses = RealPauses(world, self)

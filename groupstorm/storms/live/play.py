@@ -42,7 +42,7 @@ from groupstorm.storms.runs.step_runner import (
 )
 from groupstorm.storms.scenario.consistency import is_shared
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, NONE, OFFSET_RESET, STREAMS
+from groupstorm.storms.scenario.setting_names import NONE, STREAMS
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
 from groupstorm.storms.scenario.steps import VIRTUAL_STEPS, refuse_chaos_steps
 from groupstorm.storms.scenario.topics import topic_partitions
@@ -94,8 +94,8 @@ def run_on(
     _ = chosen_assignors(scenario)  # before a broker is started
     if clients is not None:
         clients.check_settings(scenario.settings)
-    elif any(own.choice(OFFSET_RESET) == NONE for own in scenario.settings.of_profiles()):
-        raise InputError(f"{OFFSET_RESET}: {NONE}: in virtual time, or with a real library (--with)")
+    elif any(own.choice("auto.offset.reset") == NONE for own in scenario.settings.of_profiles()):
+        raise InputError(f"auto.offset.reset: {NONE}: in virtual time, or with a real library (--with)")
     try:
         return record(
             scenario,
@@ -129,7 +129,7 @@ def play(
         )
     if is_shared(scenario.settings):
         raise InputError(
-            f"{GROUP_PROTOCOL}: share: share groups are emulated in virtual time only, without --on"
+            "group.protocol: share: share groups are emulated in virtual time only, without --on"
         )
     refuse_chaos_steps(scenario.steps)
     for number, step in enumerate(scenario.steps, start=1):

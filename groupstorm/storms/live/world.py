@@ -21,9 +21,8 @@ from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.live.clock import RealClock, Spawn
 from groupstorm.storms.live.consumer import RealConsumer
 from groupstorm.storms.records.logs import RecordLogs
-from groupstorm.storms.records.positions import Records, caught_up
-from groupstorm.storms.records.rates import RecordRateRows
-from groupstorm.storms.runs.scenario_host import ConsumerProcess, Process
+from groupstorm.storms.records.positions import RecordRateRows, Records, caught_up
+from groupstorm.storms.runs.steps_of_run import ConsumerProcess, Process
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.topics import rates_of

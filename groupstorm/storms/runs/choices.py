@@ -19,17 +19,7 @@ from groupstorm.storms.runs.contradictions import contradict_themselves
 from groupstorm.storms.scenario.consistency import of_protocol
 from groupstorm.storms.scenario.files import FIGURES_FROM, ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
-from groupstorm.storms.scenario.setting_names import (
-    CLASSIC,
-    COMMITS,
-    CONSUMER,
-    GROUP_PROTOCOL,
-    LOCK_DURATION,
-    SETTINGS,
-    SHARE,
-    STANDBYS,
-    STREAMS_PROTOCOL,
-)
+from groupstorm.storms.scenario.setting_names import CLASSIC, CONSUMER, SETTINGS, SHARE, STREAMS_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings, duration_unit_us
 from groupstorm.units import UNITS_US
 from groupstorm.verdicts.recommendation import Defaults, Distance
@@ -51,7 +41,7 @@ PLATFORM: Final = frozenset(
     }
 )
 #: Choices beside those that Kafka has, which are spelled with dots.
-CHOSEN: Final = PLATFORM | {"leave_on_close", COMMITS, "commit_interval_ms"}
+CHOSEN: Final = PLATFORM | {"leave_on_close", "commits", "commit_interval_ms"}
 #: Spelled as Kafka's, but no choice: they are what the topics or the processes are like.
 GIVEN: Final = frozenset({"commit.interval.ms", "replication.factor"})
 #: The settings of events that nobody chooses: configurations that differ in one are not ranked together.
@@ -96,7 +86,7 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
     base = in_use or _written(before)
     without = PLATFORM if "deployment" in differing else frozenset()
     defaults = {name: base.get(name, EACH_ITS_OWN) for name in differing if name not in without}
-    told = [name for name in defaults if not (GROUP_PROTOCOL in defaults and name.startswith(_OF_NEWER))]
+    told = [name for name in defaults if not ("group.protocol" in defaults and name.startswith(_OF_NEWER))]
     words = ", ".join(f"{name}={_shown(name, defaults[name])}" for name in told)
     return Defaults(
         words,
@@ -173,16 +163,18 @@ def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any], before: S
             beside = " and ".join(f"{bound}={most}" for bound, most in bounds_beside(name, value).items())
             starts = f"; with {value} it does not start without {beside}" if beside else ""
             yield f"{name} is the broker's, for all its groups{starts}."
-    if STANDBYS in defaults and (copies := own.integer(STANDBYS)):
-        yield f"{STANDBYS}={copies}: each standby of a task needs disk for one more copy of its state."
-        if own.choice(GROUP_PROTOCOL) == STREAMS_PROTOCOL:
-            yield f"In a streams group it is the broker's group.streams.{STANDBYS}, for all its groups."
-    if GROUP_PROTOCOL in defaults and own.choice(GROUP_PROTOCOL) == CONSUMER:
+    if "num.standby.replicas" in defaults and (copies := own.integer("num.standby.replicas")):
+        said = f"num.standby.replicas={copies}"
+        yield f"{said}: each standby of a task needs disk for one more copy of its state."
+        if own.choice("group.protocol") == STREAMS_PROTOCOL:
+            of_broker = "group.streams.num.standby.replicas"
+            yield f"In a streams group it is the broker's {of_broker}, for all its groups."
+    if "group.protocol" in defaults and own.choice("group.protocol") == CONSUMER:
         needs = consumer_protocol_needs(own.names("client_profile"))
-        yield f"{GROUP_PROTOCOL}={CONSUMER} needs {needs}."
-    if GROUP_PROTOCOL in defaults and own.choice(GROUP_PROTOCOL) == SHARE:
+        yield f"group.protocol={CONSUMER} needs {needs}."
+    if "group.protocol" in defaults and own.choice("group.protocol") == SHARE:
         yield _SHARE_CONSUMERS
-    assignor, is_classic = own.names(STRATEGY)[0], own.choice(GROUP_PROTOCOL) == CLASSIC
+    assignor, is_classic = own.names(STRATEGY)[0], own.choice("group.protocol") == CLASSIC
     if STRATEGY in defaults and is_classic and assignor not in before.names(STRATEGY):
         yield f"{assignor}: {way_to(assignor, before)}."
     if STRATEGY in defaults and _is_own_assignor(STRATEGY, own.names(STRATEGY)):
@@ -222,10 +214,10 @@ def _on_long_batches(scenario: ResolvedScenario) -> str:
 
 
 def _on_short_locks(scenario: ResolvedScenario) -> str:
-    longest = seconds(scenario.settings.integer(LOCK_DURATION) / 1000)
+    longest = seconds(scenario.settings.integer("group.share.record.lock.duration.ms") / 1000)
     return (
-        f"A {LOCK_DURATION} below the default delivers records again that a consumer has worked on for "
-        f"{longest}: check how long the records of one poll() take at the longest."
+        "A group.share.record.lock.duration.ms below the default delivers records again that a consumer has "
+        f"worked on for {longest}: check how long the records of one poll() take at the longest."
     )
 
 
@@ -234,10 +226,10 @@ _SESSIONS: Final = (SESSION, *(f"group.{kind}.{SESSION}" for kind in (CONSUMER, 
 _OF_NEWER: Final = tuple(f"group.{kind}." for kind in (CONSUMER, SHARE, STREAMS_PROTOCOL, "remote"))
 _ON_SHORTER: Final = dict.fromkeys(_SESSIONS, _on_silence) | {
     POLL_INTERVAL: _on_long_batches,
-    LOCK_DURATION: _on_short_locks,
+    "group.share.record.lock.duration.ms": _on_short_locks,
 }
 _SHARE_CONSUMERS: Final = (
-    f"{GROUP_PROTOCOL}={SHARE} stands for share consumers, which are no setting: an application has to be "
+    f"group.protocol={SHARE} stands for share consumers, which are no setting: an application has to be "
     "written for KafkaShareConsumer, and needs Apache Kafka 4.2 (brokers) and kafka-clients 4.2 or later."
 )
 

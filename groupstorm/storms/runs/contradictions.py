@@ -15,17 +15,9 @@ from groupstorm.storms.deployments.rolling_update import limits_of
 from groupstorm.storms.runs.load import MemberLoad, has_records, longest_work_us, member_load, record_ns
 from groupstorm.storms.scenario.consistency import is_shared, of_protocol, stopping_ms
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.member_rules import STRATEGY
-from groupstorm.storms.scenario.setting_names import (
-    CLASSIC,
-    GROUP_PROTOCOL,
-    LOCK_DURATION,
-    NO_AUTOSCALER,
-    RECORD_LOCKS,
-    STREAMS,
-)
+from groupstorm.storms.scenario.member_rules import STRATEGY, SlowRecord, SlowRecordList
+from groupstorm.storms.scenario.setting_names import CLASSIC, NO_AUTOSCALER, STREAMS
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.slow_work import SlowRecord, SlowRecordList
 from groupstorm.storms.scenario.steps import ROLLING_RESTART, Step
 from groupstorm.wording import at_most, counted, listed, rate, seconds
 
@@ -216,7 +208,10 @@ def _keeps_up(load: MemberLoad, ends_it: Sequence[str]) -> str:
 
 def fitting_records(settings: Settings) -> int | None:
     """The records whose work fits into the locks of a share group, if fewer than max.poll.records."""
-    lock_s, record_s = settings.integer(LOCK_DURATION) / 1000, record_ns(settings) / 1e9
+    lock_s, record_s = (
+        settings.integer("group.share.record.lock.duration.ms") / 1000,
+        record_ns(settings) / 1e9,
+    )
     if not (is_shared(settings) and has_records(settings)) or _full_batch_s(settings) < lock_s:
         return None
     return int((lock_s - 0.001) // record_s)
@@ -229,20 +224,22 @@ def of_share_group(settings: Settings, steps: Sequence[Step]) -> Iterator[Contra
         fits = f"{counted(fitting, 'record')} (max.poll.records) would fit"
         if not fitting:
             fits = "one that is longer than the work on a record would fit"
-        lock_s = settings.integer(LOCK_DURATION) / 1000
+        lock_s = settings.integer("group.share.record.lock.duration.ms") / 1000
         yield Contradiction(
             "locks too short",
-            f"{_full_batch(settings)}, and a record is locked for {seconds(lock_s)} ({LOCK_DURATION}): "
-            f"others get {'the rest of the batch' if fitting else 'it'} meanwhile; {fits}",
+            f"{_full_batch(settings)}, and a record is locked for {seconds(lock_s)} "
+            f"(group.share.record.lock.duration.ms): others get "
+            f"{'the rest of the batch' if fitting else 'it'} meanwhile; {fits}",
         )
-    load, locks = member_load(settings, steps), settings.integer(RECORD_LOCKS)
+    load, locks = member_load(settings, steps), settings.integer("group.share.partition.max.record.locks")
     served = len(load.partitions) * -(-locks // most)
     if served < load.members:
         yield Contradiction(
             "locked by a few",
             f"a consumer takes up to {counted(most, 'record')} (max.poll.records), and a partition has "
-            f"{counted(locks, 'lock')} ({RECORD_LOCKS}): {counted(served, 'consumer')} can lock everything, "
-            f"and {load.members - served} get nothing while there are many records",
+            f"{counted(locks, 'lock')} (group.share.partition.max.record.locks): "
+            f"{counted(served, 'consumer')} can lock everything, and {load.members - served} get "
+            "nothing while there are many records",
         )
 
 
@@ -339,7 +336,7 @@ def _silent_rounds(settings: Settings) -> Iterator[Contradiction]:
     the answer on. `docs/truth.md` has such a group on Kafka.
     """
     profile = PROFILES[settings.names("client_profile")[0]]
-    if settings.choice(GROUP_PROTOCOL) != CLASSIC or not profile.rounds_wait_for_polls:
+    if settings.choice("group.protocol") != CLASSIC or not profile.rounds_wait_for_polls:
         return
     strategies = settings.names(STRATEGY)
     if not all(entry in BUILT_IN and is_cooperative(get(entry)) for entry in strategies):

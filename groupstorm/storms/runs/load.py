@@ -8,11 +8,10 @@ from itertools import chain, pairwise
 from typing import NamedTuple
 
 from groupstorm.storms.scenario.consistency import commit_ns, is_shared
-from groupstorm.storms.scenario.member_rules import STRATEGY
+from groupstorm.storms.scenario.member_rules import STRATEGY, Machines, SlowRecordList
 from groupstorm.storms.scenario.record_rate_settings import RateChanges
-from groupstorm.storms.scenario.setting_names import CLASSIC, GROUP_PROTOCOL, LARGEST_GROUP, STREAMS
+from groupstorm.storms.scenario.setting_names import CLASSIC, LARGEST_GROUP, STREAMS
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.slow_work import Machines, SlowRecordList
 from groupstorm.storms.scenario.steps import Step, partitions_at_end
 from groupstorm.storms.scenario.topics import rates_of, topic_partitions
 
@@ -213,7 +212,7 @@ def member_load(settings: Settings, steps: Sequence[Step] = ()) -> MemberLoad:
 
 def _is_range(own: Settings) -> bool:
     """Whether a plain consumer of these settings gets its partitions from range, if all want it first."""
-    protocol = own.choice(GROUP_PROTOCOL)
+    protocol = own.choice("group.protocol")
     return (own.names(STRATEGY)[0] if protocol == CLASSIC else own.choice("group.remote.assignor")) == "range"
 
 

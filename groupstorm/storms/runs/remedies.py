@@ -20,7 +20,7 @@ from groupstorm.storms.runs.load import longest_work_us, record_ns
 from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.runs.step_runner import Progress
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.setting_names import CONSUMER, GROUP_PROTOCOL
+from groupstorm.storms.scenario.setting_names import CONSUMER
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.events.coordinator import MemberRemoved
@@ -153,7 +153,7 @@ def _together(settings: Settings) -> Mapping[str, Setting]:
         changes["max.poll.records"] = records
     is_silent = any(one.rule == "silent rounds" for one in endless_work(settings))
     if is_silent and consumer_protocol_needs(settings.names("client_profile")):
-        changes[GROUP_PROTOCOL] = CONSUMER
+        changes["group.protocol"] = CONSUMER
     return changes
 
 
@@ -185,7 +185,7 @@ def _single_values(settings: Settings) -> Iterator[tuple[str, list[int]]]:
 
 
 def _value(settings: Settings, name: str) -> Setting:
-    return settings.choice(name) if name == GROUP_PROTOCOL else settings.integer(name)
+    return settings.choice(name) if name == "group.protocol" else settings.integer(name)
 
 
 def _with_room(milliseconds: int) -> int:

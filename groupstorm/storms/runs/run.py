@@ -26,14 +26,13 @@ from groupstorm.storms.runs.step_runner import Progress
 from groupstorm.storms.scenario.consistency import is_shared
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
-from groupstorm.storms.scenario.setting_names import CONSUMER, GROUP_PROTOCOL, SHARE, STREAMS
+from groupstorm.storms.scenario.setting_names import CONSUMER, SHARE, STREAMS
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.environment import AssignorWork
 from groupstorm.storms.world.member_settings import strategies
 from groupstorm.storms.world.simulation import simulate
-from groupstorm.trace.kept_trace import KeptTrace
 from groupstorm.trace.rows import TraceSink
-from groupstorm.trace.writer import Tee, TraceWriter, open_writer
+from groupstorm.trace.writer import KeptTrace, Tee, TraceWriter, open_writer
 
 #: Entries that a writer takes at once: about as many as a storm emits at once.
 ENTRIES_PER_BATCH = 1024
@@ -127,7 +126,7 @@ def refuse_group(settings: Settings) -> None:
     if settings.choice(IF_NEVER_SETTLED) == "report":
         return
     newer = {CONSUMER: "group.consumer.max.size", SHARE: "group.share.max.size"}
-    largest = newer.get(settings.choice(GROUP_PROTOCOL), "group.max.size")
+    largest = newer.get(settings.choice("group.protocol"), "group.max.size")
     members, most = settings.integer("members"), settings.integer(largest)
     if members * settings.integer("num.stream.threads") > most:
         raise InputError(

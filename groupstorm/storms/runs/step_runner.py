@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from groupstorm.storms.deployments.deployment_steps import DeploymentSteps
-from groupstorm.storms.runs.scenario_host import (
+from groupstorm.storms.runs.steps_of_run import (
     Process,
     ScenarioHost,
     StepHost,
+    StepsOfRun,
     consumers_of,
 )
-from groupstorm.storms.runs.steps_of_run import StepsOfRun
+from groupstorm.storms.scenario.member_rules import SlowRecordList
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.slow_work import SlowRecordList
 from groupstorm.storms.scenario.steps import Step
 from groupstorm.storms.scenario.topics import mean_rate, rates_of
 from groupstorm.trace.events.scenario import InvariantChecked, RequestsCounted, ScenarioEnded, ScenarioStarted

@@ -8,34 +8,23 @@ from typing import Any, Final
 from groupstorm.assignors.streams.model import Strategy
 from groupstorm.clients.profiles import JAVA, PROFILES, GroupProtocol
 from groupstorm.problems import InputError
+from groupstorm.storms.scenario.member_rules import OF_SHARE_GROUPS, SlowRecordList
 from groupstorm.storms.scenario.setting_names import (
-    ACKNOWLEDGEMENT,
     BACKGROUND,
     BATCH,
-    COMMIT_INTERVAL,
-    COMMITS,
     CONSUMER,
-    CONSUMER_SESSION_TIMEOUT,
     EXPLICIT,
-    GROUP_PROTOCOL,
     IDLE_IN_STREAMS_GROUPS,
     KEDA,
-    OFFSET_RESET,
     RECORD,
     SHARE,
-    SHARE_HEARTBEAT,
-    SHARE_OFFSET_RESET,
-    SHARE_SESSION_TIMEOUT,
     STATEFUL_SET,
     STREAMS,
-    STREAMS_HEARTBEAT,
     STREAMS_PROTOCOL,
-    STREAMS_SESSION_TIMEOUT,
     STREAMS_SETTINGS,
     UNSUPPORTED,
 )
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.slow_work import OF_SHARE_GROUPS, SlowRecordList
 from groupstorm.storms.scenario.steps import CONSUMER_STEPS, STREAMS_STEPS, Step
 from groupstorm.storms.scenario.topics import mean_rate
 
@@ -52,9 +41,9 @@ OF_PLAIN_CONSUMERS = frozenset(
         "clock_drift_ppm",
         "restart_failed",
         "members_per_pod",
-        COMMITS,
-        COMMIT_INTERVAL,
-        OFFSET_RESET,
+        "commits",
+        "commit_interval_ms",
+        "auto.offset.reset",
     }
 )
 
@@ -63,7 +52,7 @@ def check_consistency(settings: Settings) -> None:
     """Raise InputError for settings that do not go together. ``settings``: those of one client."""
     _check_group_protocol(settings)
     heartbeat = of_protocol(settings, "heartbeat.interval.ms")
-    for name in (heartbeat, "auto.commit.interval.ms", COMMIT_INTERVAL):
+    for name in (heartbeat, "auto.commit.interval.ms", "commit_interval_ms"):
         largest_us = settings.distribution("net_latency_ms").largest_us
         if largest_us * (1_000_000 + settings.integer("clock_drift_ppm")) >= settings.integer(name) * 10**9:
             raise InputError(f"net_latency_ms: up to {largest_us / 1000:g} ms must stay below {name}")
@@ -95,27 +84,27 @@ def stopping_ms(settings: Settings) -> tuple[int, int | None]:
 
 
 def _check_group_protocol(settings: Settings) -> None:
-    _check_heartbeats(settings, "group.consumer.heartbeat.interval.ms", CONSUMER_SESSION_TIMEOUT)
-    _check_heartbeats(settings, STREAMS_HEARTBEAT, STREAMS_SESSION_TIMEOUT)
-    protocol = GroupProtocol(settings.choice(GROUP_PROTOCOL))
+    _check_heartbeats(settings, "group.consumer.heartbeat.interval.ms", "group.consumer.session.timeout.ms")
+    _check_heartbeats(settings, "group.streams.heartbeat.interval.ms", "group.streams.session.timeout.ms")
+    protocol = GroupProtocol(settings.choice("group.protocol"))
     if protocol is GroupProtocol.CLASSIC:
         _check_heartbeats(settings, "heartbeat.interval.ms", "session.timeout.ms")
         _check_session(settings)
         return
     if (protocol is GroupProtocol.STREAMS) is not (settings.choice("application") == STREAMS):
         raise InputError(
-            f"{GROUP_PROTOCOL}: {protocol}: plain consumers speak classic, consumer or share, the threads of "
+            f"group.protocol: {protocol}: plain consumers speak classic, consumer or share, the threads of "
             "Kafka Streams (application: streams) classic or streams"
         )
     profile = PROFILES[settings.names("client_profile")[0]]
     if protocol is GroupProtocol.SHARE and protocol not in profile.group_protocols:
         raise InputError(
-            f"client_profile: {profile.name}: {GROUP_PROTOCOL}: share has Java's share consumers, expected "
+            f"client_profile: {profile.name}: group.protocol: share has Java's share consumers, expected "
             f"{JAVA.name}"
         )
     if protocol not in profile.group_protocols:
         raise InputError(
-            f"{GROUP_PROTOCOL}: {protocol}: the members of client_profile {profile.name} speak the classic "
+            f"group.protocol: {protocol}: the members of client_profile {profile.name} speak the classic "
             "protocol only"
         )
 
@@ -140,12 +129,12 @@ def _check_session(settings: Settings) -> None:
 
 def of_protocol(settings: Settings, name: str) -> str:
     """The setting ``name`` of the classic protocol, or what members of these settings have in its place."""
-    return UNSUPPORTED[settings.choice(GROUP_PROTOCOL)].get(name, name)
+    return UNSUPPORTED[settings.choice("group.protocol")].get(name, name)
 
 
 def commits_of(own: Settings) -> str:
     """Who commits the positions of a member with these settings: a value of `commits`."""
-    commits = own.choice(COMMITS)
+    commits = own.choice("commits")
     if commits == BACKGROUND and not own.flag("enable.auto.commit") and own.choice("application") != STREAMS:
         return BATCH
     return commits
@@ -166,7 +155,7 @@ def unused_settings(settings: Settings, given: Collection[str]) -> dict[str, str
     No member has them because all members speak one protocol. For a streams group the settings of the
     scenario's file count, too.
     """
-    protocols = {own.choice(GROUP_PROTOCOL) for own in settings.of_profiles()}
+    protocols = {own.choice("group.protocol") for own in settings.of_profiles()}
     if protocols == {STREAMS_PROTOCOL}:
         given = {*given, *dict(settings.changed(IDLE_IN_STREAMS_GROUPS))}
         return {name: instead for name, instead in IDLE_IN_STREAMS_GROUPS.items() if name in given}
@@ -178,14 +167,14 @@ def unused_settings(settings: Settings, given: Collection[str]) -> dict[str, str
 def refuse_idle(settings: Settings, overlays: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
     """Raise InputError for a setting of these overlays that does nothing in a streams group, and has not its
     default."""
-    if any(own.choice(GROUP_PROTOCOL) != STREAMS_PROTOCOL for own in settings.of_profiles()):
+    if any(own.choice("group.protocol") != STREAMS_PROTOCOL for own in settings.of_profiles()):
         return
     idle = unused_settings(settings, ())
     for where, overlay in overlays:
         for name in overlay:
             if name in idle:
                 raise InputError(
-                    f"{where}{name}: {overlay[name]!r}: has no effect with {GROUP_PROTOCOL} "
+                    f"{where}{name}: {overlay[name]!r}: has no effect with group.protocol "
                     f"{STREAMS_PROTOCOL}: use {idle[name]}"
                 )
 
@@ -198,10 +187,10 @@ def check_application(source: str, settings: Settings, steps: Sequence[Step]) ->
     instead = "its instances crash, stop, restart, lose hosts and are upgraded"
     _refuse_steps(source, steps, CONSUMER_STEPS, f"is not for application: streams; {instead}")
     for number, step in enumerate(steps, start=1):
-        if step.settings and set(step.settings) != {GROUP_PROTOCOL}:
+        if step.settings and set(step.settings) != {"group.protocol"}:
             raise InputError(
                 f"{source}: steps: {number}: settings: a step of application: streams changes "
-                f"{GROUP_PROTOCOL} alone"
+                f"group.protocol alone"
             )
     for name, written in settings.changed(OF_PLAIN_CONSUMERS):
         use = "; use topics and partitions" if name == "topic_partitions" else ""
@@ -287,7 +276,7 @@ def check_member_names(settings: Settings) -> None:
 _NO_LISTENER: Final = "a share consumer has no rebalance listener: leave it out"
 _NO_OWNER: Final = "a partition of a share group has no owner: leave it out"
 _BROKER_ASSIGNS: Final = "the broker assigns the partitions of a share group: leave it out"
-_ACKNOWLEDGES: Final = f"a share consumer commits no positions: use {ACKNOWLEDGEMENT}"
+_ACKNOWLEDGES: Final = "a share consumer commits no positions: use share.acknowledgement.mode"
 _NOT_SIMULATED: Final = "it is not simulated with share groups: leave it out"
 
 #: KEDA: getLagForPartition of pkg/scalers/kafka_scaler.go, where no offset is committed.
@@ -300,11 +289,11 @@ KEDA_SEES_NO_LAG: Final = (
 _INSTEAD: Final[Mapping[str, str]] = {
     "partition.assignment.strategy": _BROKER_ASSIGNS,
     "group.remote.assignor": _BROKER_ASSIGNS,
-    "session.timeout.ms": f"use {SHARE_SESSION_TIMEOUT}",
-    "heartbeat.interval.ms": f"use {SHARE_HEARTBEAT}",
-    OFFSET_RESET: f"use {SHARE_OFFSET_RESET}",
-    COMMITS: _ACKNOWLEDGES,
-    COMMIT_INTERVAL: _ACKNOWLEDGES,
+    "session.timeout.ms": "use group.share.session.timeout.ms",
+    "heartbeat.interval.ms": "use group.share.heartbeat.interval.ms",
+    "auto.offset.reset": "use share.auto.offset.reset",
+    "commits": _ACKNOWLEDGES,
+    "commit_interval_ms": _ACKNOWLEDGES,
     "enable.auto.commit": _ACKNOWLEDGES,
     "auto.commit.interval.ms": _ACKNOWLEDGES,
     "group.instance.id": "a share group has no static members: leave it out",
@@ -317,7 +306,7 @@ _INSTEAD: Final[Mapping[str, str]] = {
     "members_per_pod": "put each share consumer into a pod of its own: leave it out",
     "gc_pause_ms": "use steps with do: pause",
     "clock_drift_ppm": _NOT_SIMULATED,
-    "drain_ms": f"use stop_grace_ms, and {ACKNOWLEDGEMENT}: explicit to acknowledge what is done",
+    "drain_ms": "use stop_grace_ms, and share.acknowledgement.mode: explicit to acknowledge what is done",
 }
 _REFUSED_STEPS: Final = frozenset(
     {"partition", "slow-appends", "failing-appends", "coordinator-failover", "create-topic", "delete-topic"}
@@ -326,36 +315,36 @@ _REFUSED_STEPS: Final = frozenset(
 
 def is_shared(settings: Settings) -> bool:
     """Whether the scenario's consumers are members of a share group."""
-    return settings.choice(GROUP_PROTOCOL) == SHARE
+    return settings.choice("group.protocol") == SHARE
 
 
 def check_share_group(source: str, settings: Settings, steps: Sequence[Step]) -> None:
     """Raise InputError for settings and steps that do nothing in a share group, or that only one has."""
     if any(
-        (own.choice(GROUP_PROTOCOL) == SHARE) is not is_shared(settings) for own in settings.of_profiles()
+        (own.choice("group.protocol") == SHARE) is not is_shared(settings) for own in settings.of_profiles()
     ):
         raise InputError(
-            f"{GROUP_PROTOCOL}: share beside another protocol: a share group has share consumers alone; put "
-            f"{GROUP_PROTOCOL} into settings or a variant, not into a rule or a release"
+            "group.protocol: share beside another protocol: a share group has share consumers alone; put "
+            "group.protocol into settings or a variant, not into a rule or a release"
         )
     slow = settings.of_type("slow_records", SlowRecordList).records
     outcomes = {one.outcome for one in slow if one.outcome in OF_SHARE_GROUPS}
     if not is_shared(settings):
         if outcomes:
             raise InputError(
-                f"slow_records: then: {min(outcomes)!r} needs {GROUP_PROTOCOL}: share, expected skip, "
+                f"slow_records: then: {min(outcomes)!r} needs group.protocol: share, expected skip, "
                 "dead-letter or crash"
             )
         return
     if any(own.choice("autoscaler") == KEDA for own in settings.of_profiles()):
-        raise InputError(f"autoscaler: {KEDA!r} with {GROUP_PROTOCOL}: share: {KEDA_SEES_NO_LAG}")
+        raise InputError(f"autoscaler: {KEDA!r} with group.protocol: share: {KEDA_SEES_NO_LAG}")
     for name, written in settings.changed(_INSTEAD):
-        raise InputError(f"{name}: {written!r} has no effect with {GROUP_PROTOCOL}: share: {_INSTEAD[name]}")
-    if outcomes and settings.choice(ACKNOWLEDGEMENT) != EXPLICIT:
+        raise InputError(f"{name}: {written!r} has no effect with group.protocol: share: {_INSTEAD[name]}")
+    if outcomes and settings.choice("share.acknowledgement.mode") != EXPLICIT:
         raise InputError(
-            f"slow_records: then: {min(outcomes)!r} needs {ACKNOWLEDGEMENT}: explicit: implicit "
+            f"slow_records: then: {min(outcomes)!r} needs share.acknowledgement.mode: explicit: implicit "
             "acknowledgement accepts every record"
         )
     instead = "its consumers crash, stop, restart, pause, disconnect and are deployed"
-    why = f"is not simulated with {GROUP_PROTOCOL}: share; {instead}"
+    why = f"is not simulated with group.protocol: share; {instead}"
     _refuse_steps(source, steps, _REFUSED_STEPS, why)

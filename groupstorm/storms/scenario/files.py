@@ -27,12 +27,7 @@ from groupstorm.storms.scenario.consistency import (
 from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
 from groupstorm.storms.scenario.preset_files import preset_names, preset_text
 from groupstorm.storms.scenario.quantities import is_name, whole
-from groupstorm.storms.scenario.setting_names import (
-    CLASSIC,
-    GROUP_PROTOCOL,
-    STREAMS_PROTOCOL,
-    refuse_unsupported,
-)
+from groupstorm.storms.scenario.setting_names import CLASSIC, STREAMS_PROTOCOL, refuse_unsupported
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import (
     Step,
@@ -120,7 +115,7 @@ class Scenario:
     def _has_other_protocols(self, overrides: Mapping[str, Any]) -> bool:
         """Whether a variant makes use of settings that a streams group does not have."""
         protocols = [{**self.settings, **own, **overrides} for own in self.variants.values()]
-        return any(one.get(GROUP_PROTOCOL, CLASSIC) != STREAMS_PROTOCOL for one in protocols)
+        return any(one.get("group.protocol", CLASSIC) != STREAMS_PROTOCOL for one in protocols)
 
 
 @dataclass(frozen=True, slots=True)

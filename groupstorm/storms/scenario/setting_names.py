@@ -69,13 +69,8 @@ SETTINGS: tuple[Setting, ...] = (
     *settings_of("steps"),
 )
 
-
 #: Values of `application`, and consumer of `group.protocol`, too.
 CONSUMER, STREAMS = "consumer", "streams"
-STANDBYS: Final = "num.standby.replicas"
-#: Kafka Streams has no public property for it.
-LEAVE: Final = "leave_on_close"
-OUTLASTS: Final = "state_outlasts_process"
 
 # who replaces processes, and how many run: a HorizontalPodAutoscaler on the group's lag, or KEDA
 
@@ -86,48 +81,24 @@ POLLS, ASSIGNED, RUNS = "polls", "assigned", "runs"
 #: Values of `autoscaler`.
 NO_AUTOSCALER, HPA, KEDA = "none", "hpa", "keda"
 
-# who commits the positions of a member, when, and where an owner begins without a commit
-
-COMMITS: Final = "commits"
-COMMIT_INTERVAL: Final = "commit_interval_ms"
-
-#: The values of `commits`.
+#: Values of `commits`.
 BACKGROUND: Final = "background"
 BATCH: Final = "batch"
 RECORD: Final = "record"
 INTERVAL: Final = "interval"
 NEVER: Final = "never"
-
-OFFSET_RESET: Final = "auto.offset.reset"
+#: Values of `auto.offset.reset`.
 EARLIEST: Final = "earliest"
 NONE: Final = "none"
 
-# share groups (group.protocol: share, KIP-932)
-
-SHARE_SESSION_TIMEOUT: Final = "group.share.session.timeout.ms"
-SHARE_HEARTBEAT: Final = "group.share.heartbeat.interval.ms"
-LOCK_DURATION: Final = "group.share.record.lock.duration.ms"
-DELIVERY_LIMIT: Final = "group.share.delivery.count.limit"
-RECORD_LOCKS: Final = "group.share.partition.max.record.locks"
-SHARE_OFFSET_RESET: Final = "share.auto.offset.reset"
-ACQUIRE_MODE: Final = "share.acquire.mode"
+#: Values of `share.acquire.mode` and `share.acknowledgement.mode`.
 RECORD_LIMIT: Final = "record_limit"
-ACKNOWLEDGEMENT: Final = "share.acknowledgement.mode"
 IMPLICIT, EXPLICIT = "implicit", "explicit"
-DEAD_LETTERS: Final = "errors.deadletterqueue.topic.name"
-RECORDS_PER_BATCH: Final = "records_per_batch"
-FETCH_WAIT: Final = "fetch.max.wait.ms"
 #: group.share.max.size of a broker is this at most.
 LARGEST_GROUP: Final = 1_000
 
-# group protocols
-
-GROUP_PROTOCOL: Final = "group.protocol"
-#: Its values, beside CONSUMER.
+#: Values of `group.protocol`, beside CONSUMER.
 CLASSIC, STREAMS_PROTOCOL, SHARE = "classic", "streams", "share"
-CONSUMER_SESSION_TIMEOUT: Final = "group.consumer.session.timeout.ms"
-STREAMS_SESSION_TIMEOUT: Final = "group.streams.session.timeout.ms"
-STREAMS_HEARTBEAT: Final = "group.streams.heartbeat.interval.ms"
 
 #: Settings that Kafka's consumer refuses with a group.protocol, and what takes their place (ConsumerConfig:
 #: CLASSIC_PROTOCOL_UNSUPPORTED_CONFIGS, CONSUMER_PROTOCOL_UNSUPPORTED_CONFIGS).
@@ -135,20 +106,20 @@ UNSUPPORTED: Final[Mapping[str, Mapping[str, str]]] = {
     CLASSIC: {"group.remote.assignor": "partition.assignment.strategy"},
     CONSUMER: {
         "partition.assignment.strategy": "group.remote.assignor",
-        "session.timeout.ms": CONSUMER_SESSION_TIMEOUT,
+        "session.timeout.ms": "group.consumer.session.timeout.ms",
         "heartbeat.interval.ms": "group.consumer.heartbeat.interval.ms",
     },
     STREAMS_PROTOCOL: {
-        "session.timeout.ms": STREAMS_SESSION_TIMEOUT,
-        "heartbeat.interval.ms": STREAMS_HEARTBEAT,
+        "session.timeout.ms": "group.streams.session.timeout.ms",
+        "heartbeat.interval.ms": "group.streams.heartbeat.interval.ms",
     },
     SHARE: {
-        "session.timeout.ms": SHARE_SESSION_TIMEOUT,
-        "heartbeat.interval.ms": SHARE_HEARTBEAT,
+        "session.timeout.ms": "group.share.session.timeout.ms",
+        "heartbeat.interval.ms": "group.share.heartbeat.interval.ms",
     },
 }
 
-_LEADERS: Final = f"{GROUP_PROTOCOL} {CLASSIC}, in which the leader's task assignor has it"
+_LEADERS: Final = f"group.protocol {CLASSIC}, in which the leader's task assignor has it"
 _STATE: Final = "num.standby.replicas, as Kafka 4.4.0 places no warm-ups in streams groups"
 #: Settings that have no effect on a streams group, whose tasks the broker places -> what to use.
 IDLE_IN_STREAMS_GROUPS: Final[Mapping[str, str]] = {
@@ -182,11 +153,11 @@ def refuse_unsupported(where: str, overlay: Mapping[str, Any]) -> None:
 
     Raises InputError. The settings of a whole file may have both, for variants of either protocol.
     """
-    protocol = overlay.get(GROUP_PROTOCOL)
+    protocol = overlay.get("group.protocol")
     for name, instead in UNSUPPORTED.get(protocol, {}).items() if isinstance(protocol, str) else ():
         if name in overlay:
             raise InputError(
-                f"{where}{name}: {overlay[name]!r}: members with {GROUP_PROTOCOL} {protocol} do not have it "
+                f"{where}{name}: {overlay[name]!r}: members with group.protocol {protocol} do not have it "
                 f"(Kafka's consumer refuses it), use {instead}"
             )
 

@@ -1,8 +1,4 @@
-"""The settings of a scenario: values of the table's rows, read, and resolved per member and release.
-
-`groupstorm run PRESET --set NAME=VALUE` and the `settings` of a scenario file take the names of
-`setting_names`, and no others.
-"""
+"""The settings of a scenario: values of the table's rows, read, and resolved per member and release."""
 
 from __future__ import annotations
 
@@ -13,7 +9,14 @@ from typing import Any, TypeVar
 from groupstorm.assignors import protocol_name
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError, did_you_mean, not_one_of
-from groupstorm.storms.scenario.member_rules import STRATEGY, MemberRules, read_member_rules, read_releases
+from groupstorm.storms.scenario.member_rules import (
+    STRATEGY,
+    MemberRules,
+    read_machines,
+    read_member_rules,
+    read_releases,
+    read_slow_records,
+)
 from groupstorm.storms.scenario.quantities import (
     TOPIC_NAME_EXPECTED,
     PodCount,
@@ -28,7 +31,6 @@ from groupstorm.storms.scenario.record_rate_settings import (
     read_record_skew,
 )
 from groupstorm.storms.scenario.setting_names import SETTINGS, Setting
-from groupstorm.storms.scenario.slow_work import read_machines, read_slow_records
 from groupstorm.units import UNITS_US, bytes_of, duration_us
 
 MAX_PATTERN = 200

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from groupstorm.problems import InputError
+from groupstorm.storms.scenario.member_rules import SlowRecordList
 from groupstorm.storms.scenario.record_rate_settings import RateChanges, RecordRate, RecordSkew, shares
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.slow_work import SlowRecordList
 
 
 def topic_partitions(settings: Settings) -> Mapping[str, int]:

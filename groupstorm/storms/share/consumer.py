@@ -19,7 +19,7 @@ from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeatResponse
 from groupstorm.share_records.messages import Response, ShareFetchResponse
 from groupstorm.share_records.ports import TopicPartition
-from groupstorm.storms.scenario.setting_names import ACQUIRE_MODE, FETCH_WAIT, RECORD_LIMIT
+from groupstorm.storms.scenario.setting_names import RECORD_LIMIT
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.share.leader import ShareLeader
 from groupstorm.storms.share.work import (
@@ -134,8 +134,8 @@ class ShareConsumer:
             incarnation,
             FetchSettings(
                 self._max_records,
-                settings.integer(FETCH_WAIT),
-                settings.choice(ACQUIRE_MODE) == RECORD_LIMIT,
+                settings.integer("fetch.max.wait.ms"),
+                settings.choice("share.acquire.mode") == RECORD_LIMIT,
             ),
         )
         self._application = ShareWork(environment, settings, index, self.name, incarnation)

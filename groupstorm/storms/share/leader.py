@@ -1,7 +1,4 @@
-"""The leader of a share group's partitions in virtual time: one broker that answers share consumers.
-
-The decisions are those of `share_records`. Rows of the trace say what becomes of records, range by range.
-"""
+"""The leader of a share group's partitions in virtual time: it decides by `share_records` and emits rows."""
 
 from __future__ import annotations
 
@@ -29,14 +26,6 @@ from groupstorm.share_records.ports import (
 )
 from groupstorm.share_records.states import AcknowledgeType, RecordState
 from groupstorm.share_records.timers import Timers
-from groupstorm.storms.scenario.setting_names import (
-    DEAD_LETTERS,
-    DELIVERY_LIMIT,
-    LOCK_DURATION,
-    RECORD_LOCKS,
-    RECORDS_PER_BATCH,
-    SHARE_OFFSET_RESET,
-)
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.share.log import VirtualLog
 from groupstorm.storms.world.broker import topic_id
@@ -88,15 +77,19 @@ class ShareLeader:
         self._clock = environment.clock
         settings = environment.settings
         self._append_us = settings.integer("append_latency_ms") * 1000
-        self._dead_letter_topics = tuple(filter(None, [settings.choice(DEAD_LETTERS)]))
+        self._dead_letter_topics = tuple(filter(None, [settings.choice("errors.deadletterqueue.topic.name")]))
         self._timers = Timers()
         self._logs: dict[TopicPartition, VirtualLog] = {}
         self._loaded: dict[SharePartitionKey, SharePartition] = {}
         self._coordinator = ShareCoordinator(_UPDATES_PER_SNAPSHOT, self.has_partition)
         self.broker = ShareBroker(_broker_options(settings), Ports(self, self, self), self._timers)
-        own = {"share.auto.offset.reset": settings.choice(SHARE_OFFSET_RESET)}
+        own = {"share.auto.offset.reset": settings.choice("share.auto.offset.reset")}
         self.broker.set_group_options(
-            environment.group, {**own, "errors.deadletterqueue.topic.name": settings.choice(DEAD_LETTERS)}
+            environment.group,
+            {
+                **own,
+                "errors.deadletterqueue.topic.name": settings.choice("errors.deadletterqueue.topic.name"),
+            },
         )
         #: The ranges of each partition that were given out and are not all done, in that order.
         self._given: defaultdict[TopicPartition, deque[Given]] = defaultdict(deque)
@@ -271,7 +264,7 @@ class ShareLeader:
             if not self.has_partition(partition):
                 raise KafkaError(Error.UNKNOWN_TOPIC_OR_PARTITION)
             settings, curve = self._environment.settings, self._environment.records.logs.curve(partition)
-            per_batch, size = settings.integer(RECORDS_PER_BATCH), settings.integer("record_bytes")
+            per_batch, size = settings.integer("records_per_batch"), settings.integer("record_bytes")
             log = self._logs[partition] = VirtualLog(curve, self._clock, per_batch, size)
         return log
 
@@ -379,5 +372,12 @@ def _is_rejected(request: Request, partition: TopicPartition, offset: int) -> bo
 
 def _broker_options(settings: Settings) -> ShareBrokerConfig:
     return ShareBrokerConfig.from_mapping(
-        {name: settings.integer(name) for name in (LOCK_DURATION, DELIVERY_LIMIT, RECORD_LOCKS)}
+        {
+            name: settings.integer(name)
+            for name in (
+                "group.share.record.lock.duration.ms",
+                "group.share.delivery.count.limit",
+                "group.share.partition.max.record.locks",
+            )
+        }
     )

@@ -22,10 +22,10 @@ from groupstorm.share_records.messages import (
 from groupstorm.share_records.ports import TopicPartition
 from groupstorm.share_records.sessions import next_epoch
 from groupstorm.share_records.states import AcknowledgeType
+from groupstorm.storms.scenario.member_rules import CRASH, REJECT, RELEASE, Machines
 from groupstorm.storms.scenario.randomness import Stream
-from groupstorm.storms.scenario.setting_names import ACKNOWLEDGEMENT, EXPLICIT
+from groupstorm.storms.scenario.setting_names import EXPLICIT
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.slow_work import CRASH, REJECT, RELEASE, Machines
 from groupstorm.storms.share.leader import CLOSED, RELEASED, Holder, Sent, ShareLeader
 from groupstorm.storms.world.environment import Environment
 from groupstorm.storms.world.record_times import RecordTimes
@@ -118,7 +118,7 @@ class ShareWork:
             Stream(environment.seed, "records", name, incarnation),
             factor=settings.of_type("machines", Machines).factor(index),
         )
-        self.acknowledges_each = settings.choice(ACKNOWLEDGEMENT) == EXPLICIT
+        self.acknowledges_each = settings.choice("share.acknowledgement.mode") == EXPLICIT
         self._batches = 0
         #: The next batch takes so much longer.
         self.delay_us = 0

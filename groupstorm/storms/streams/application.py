@@ -1,7 +1,4 @@
-"""A Kafka Streams application in virtual time: its tasks, its changelogs that grow, its traffic, its leader.
-
-All threads of all instances share one `StreamsApplication`.
-"""
+"""A Kafka Streams application in virtual time, which its threads share: tasks, state, traffic, leader."""
 
 from __future__ import annotations
 
@@ -21,8 +18,8 @@ from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.checks.verdicts import HELD
 from groupstorm.storms.records.positions import Work
 from groupstorm.storms.scenario.topics import mean_rate
-from groupstorm.storms.streams.application_settings import assignor_config, racks_of, replicas_of, topology
 from groupstorm.storms.world.environment import Environment
+from groupstorm.storms.world.member_settings import assignor_config, racks_of, replicas_of, topology
 from groupstorm.trace.events import streams as events
 from groupstorm.trace.events.scenario import TrafficCounted
 from groupstorm.trace.schema import Source

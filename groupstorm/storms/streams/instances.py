@@ -1,7 +1,4 @@
-"""The processes of a scenario with a Kafka Streams application: instances, and the hosts that keep state.
-
-The threads of an instance are members of the group.
-"""
+"""The processes of a scenario with a Kafka Streams application: instances, and the hosts that keep state."""
 
 from __future__ import annotations
 
@@ -12,15 +9,14 @@ from groupstorm.assignors.userdata.streams import LATEST_SUPPORTED_VERSION
 from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.clients.streams.state import StateDirectory
 from groupstorm.history.tasks import STABLE
-from groupstorm.storms.runs.scenario_host import Process
 from groupstorm.storms.runs.step_runner import StepRunner
+from groupstorm.storms.runs.steps_of_run import Process
 from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
-from groupstorm.storms.scenario.setting_names import OUTLASTS
 from groupstorm.storms.scenario.steps import Step
 from groupstorm.storms.streams.application import StreamsApplication
-from groupstorm.storms.streams.application_settings import client_tags, rack_name, rack_of, thread_config
 from groupstorm.storms.streams.protocol_threads import ClassicThread, GroupThread
 from groupstorm.storms.streams.thread import StreamThread
+from groupstorm.storms.world.member_settings import client_tags, rack_name, rack_of, thread_config
 from groupstorm.storms.world.world import Processes
 from groupstorm.trace.events import streams as events
 
@@ -129,7 +125,7 @@ class StreamsInstances(Processes[StreamsInstance]):
     def new(self, index: int, name: str) -> StreamsInstance:
         """An instance under ``name``, with the state that an earlier one left on its host."""
         incarnation = self._next_incarnation(name)
-        if not self._application.settings.flag(OUTLASTS):
+        if not self._application.settings.flag("state_outlasts_process"):
             self.lose_host(name)
         directory = self._hosts.get(name)
         if directory is None:

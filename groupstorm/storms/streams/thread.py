@@ -1,7 +1,4 @@
-"""A thread of an instance: a consumer whose partitions are tasks, which have state.
-
-`protocol_threads` has the threads of either group protocol.
-"""
+"""A thread of an instance: a consumer whose partitions are tasks, which have state."""
 
 from __future__ import annotations
 

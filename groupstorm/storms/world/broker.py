@@ -29,7 +29,7 @@ from groupstorm.coordinator.simulated import SimulatedGroupCoordinator
 from groupstorm.coordinator.streams.group import StreamsGroup
 from groupstorm.coordinator.timers import TimerKind
 from groupstorm.coordinator.topics import Topic
-from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, SHARE, STREAMS_PROTOCOL
+from groupstorm.storms.scenario.setting_names import SHARE, STREAMS_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.clock import ORDER_BITS, Clock
 from groupstorm.trace.events import coordinator as coordinator_events
@@ -183,7 +183,7 @@ def broker_options(settings: Settings) -> dict[str, str]:
     options |= {f"group.streams.{bound}standby.replicas": standbys for bound in ("num.", "max.")}
     policy = "group.consumer.migration.policy"
     options[policy] = settings.choice(policy)
-    if any(own.choice(GROUP_PROTOCOL) in (SHARE, STREAMS_PROTOCOL) for own in settings.of_profiles()):
+    if any(own.choice("group.protocol") in (SHARE, STREAMS_PROTOCOL) for own in settings.of_profiles()):
         options[COMPATIBILITY] = Compatibility.REPAIRED_4_4_0
     return options
 

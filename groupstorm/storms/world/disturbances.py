@@ -10,8 +10,7 @@ from collections.abc import Iterable
 from typing import Any, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.storms.records.positions import names
-from groupstorm.storms.records.rates import ProcessingRates
+from groupstorm.storms.records.positions import ProcessingRates, names
 from groupstorm.storms.scenario.randomness import Stream
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.clock import Clock

@@ -17,24 +17,17 @@ from groupstorm.coordinator.consumer.group import ConsumerGroup
 from groupstorm.coordinator.errors import NO_ERROR
 from groupstorm.coordinator.messages import JoinGroup, OffsetCommit, OffsetCommitResponse, Response, SyncGroup
 from groupstorm.coordinator.streams.group import StreamsGroup
+from groupstorm.storms.checks.commits import Appends
 from groupstorm.storms.checks.invariants import InvariantChecks, longest_silence_us
 from groupstorm.storms.checks.settling import Rounds
-from groupstorm.storms.checks.written_members import Appends
 from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.records.positions import Records, caught_up, names
-from groupstorm.storms.runs.scenario_host import ConsumerProcess
+from groupstorm.storms.runs.steps_of_run import ConsumerProcess
 from groupstorm.storms.scenario.consistency import is_shared
 from groupstorm.storms.scenario.files import ResolvedScenario
-from groupstorm.storms.scenario.setting_names import (
-    CLASSIC,
-    CONSUMER,
-    DELIVERY_LIMIT,
-    GROUP_PROTOCOL,
-    SHARE,
-    SHARE_HEARTBEAT,
-)
+from groupstorm.storms.scenario.member_rules import SlowRecordList
+from groupstorm.storms.scenario.setting_names import CLASSIC, CONSUMER, SHARE
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.slow_work import SlowRecordList
 from groupstorm.storms.scenario.steps import COORDINATOR_FAILOVER, Phases
 from groupstorm.storms.scenario.topics import rates_of, topic_partitions
 from groupstorm.storms.share.checks import ShareChecks
@@ -127,16 +120,19 @@ class Members:
 
 def broker_assigns(settings: Settings) -> bool:
     """Whether any member is of a group whose broker assigns, at the start or later."""
-    return any(own.choice(GROUP_PROTOCOL) != CLASSIC for own in settings.of_profiles())
+    return any(own.choice("group.protocol") != CLASSIC for own in settings.of_profiles())
 
 
 def is_mixed(settings: Settings) -> bool:
     """Whether members of both protocols may meet."""
-    return len({own.choice(GROUP_PROTOCOL) for own in settings.of_profiles()}) > 1
+    return len({own.choice("group.protocol") for own in settings.of_profiles()}) > 1
 
 
 #: How often members of these groups send heartbeats whose client waits for the answer to the one before.
-_WAITING: Final = {CONSUMER: "group.consumer.heartbeat.interval.ms", SHARE: SHARE_HEARTBEAT}
+_WAITING: Final = {
+    CONSUMER: "group.consumer.heartbeat.interval.ms",
+    SHARE: "group.share.heartbeat.interval.ms",
+}
 
 
 def heartbeats_wait(settings: Settings) -> bool:
@@ -147,7 +143,7 @@ def heartbeats_wait(settings: Settings) -> bool:
     return any(
         round_trip_ms + own.integer("retry.backoff.ms") > settings.integer(_WAITING[protocol])
         for own in settings.of_profiles()
-        if (protocol := own.choice(GROUP_PROTOCOL)) in _WAITING
+        if (protocol := own.choice("group.protocol")) in _WAITING
     )
 
 
@@ -219,7 +215,9 @@ class Environment:
         )
         #: The checks of the run's rows: the rows of share groups are others.
         self.checks = (
-            ShareChecks(settings.integer(DELIVERY_LIMIT)) if is_shared(settings) else self.invariants
+            ShareChecks(settings.integer("group.share.delivery.count.limit"))
+            if is_shared(settings)
+            else self.invariants
         )
         self.trace = TraceBuffer(self.clock, sink, self.checks)
         topics, pattern = topic_partitions(settings), settings.optional_text("topic_pattern")

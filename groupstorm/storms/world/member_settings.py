@@ -1,15 +1,31 @@
-"""The configuration of one consumer from a scenario's settings."""
+"""One consumer, or a Kafka Streams application with its tasks and racks, from a scenario's settings."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from groupstorm.assignors.streams.model import (
+    Config,
+    StandbyPlacement,
+    Strategy,
+    TagsOrRacks,
+    Task,
+    TaskPartition,
+    TradeOff,
+)
+from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.assignors.userdata.streams import TaskId
 from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.profiles import PROFILES, GroupProtocol
+from groupstorm.clients.streams.topology import Topology
 from groupstorm.storms.records.logs import RecordLogs
 from groupstorm.storms.scenario.consistency import commit_ns, commits_of
-from groupstorm.storms.scenario.randomness import Stream
-from groupstorm.storms.scenario.setting_names import BATCH, COMMIT_INTERVAL, INTERVAL, NEVER, RECORD, STREAMS
+from groupstorm.storms.scenario.member_rules import Machines
+from groupstorm.storms.scenario.randomness import DRAW_BITS, Stream
+from groupstorm.storms.scenario.setting_names import BATCH, INTERVAL, NEVER, RECORD, STREAMS
 from groupstorm.storms.scenario.settings import Settings
-from groupstorm.storms.scenario.slow_work import Machines
+from groupstorm.storms.scenario.topics import topic_names
 from groupstorm.storms.world.looks import PollSettings
 from groupstorm.storms.world.poll_loop import PollLoop
 from groupstorm.storms.world.record_times import RecordTimes, SlowRecordTimes
@@ -63,7 +79,7 @@ def _commit_interval_ms(own: Settings) -> int:
     commits = commits_of(own)
     if commits in (BATCH, RECORD):
         return BY_HAND_MS
-    return own.integer(COMMIT_INTERVAL if commits == INTERVAL else "auto.commit.interval.ms")
+    return own.integer("commit_interval_ms" if commits == INTERVAL else "auto.commit.interval.ms")
 
 
 def poll_loop(
@@ -112,3 +128,121 @@ def strategies(settings: Settings) -> tuple[str, ...]:
         entry for own in settings.of_profiles() for entry in own.names("partition.assignment.strategy")
     ]
     return tuple(dict.fromkeys(entries))
+
+
+#: The client tag that holds an instance's rack.
+ZONE = "zone"
+_TAGS_SETTING = "rack.aware.assignment.tags"
+
+
+def rack_name(rack: int) -> str:
+    return f"rack-{rack}"
+
+
+def rack_of(settings: Settings, index: int) -> str | None:
+    """The rack of the instance in this place; added instances go to one rack after the other."""
+    racks = settings.integer("racks")
+    if not racks:
+        return None
+    before = 0
+    for rack, members in enumerate(settings.integers("members_per_rack")):
+        before += members
+        if index < before:
+            return rack_name(rack)
+    return rack_name((index - before) % racks)
+
+
+def client_tags(settings: Settings, rack: str | None) -> Mapping[str, str]:
+    """The client tags of an instance, if tags keep copies apart."""
+    return {} if rack is None or settings.choice(_TAGS_SETTING) == "none" else {ZONE: rack}
+
+
+#: Topic and partition -> the racks of its replicas, the leader's first; None if there are no racks.
+Replicas = Callable[[str, int], tuple[str, ...] | None]
+
+
+def replicas_of(settings: Settings, seed: int) -> Replicas:
+    """The replicas of all partitions."""
+    racks, replicas = settings.integer("racks"), settings.integer("replication.factor")
+    is_random = settings.choice("replica_placement") == "random"
+
+    def of(topic: str, partition: int) -> tuple[str, ...] | None:
+        if not racks:
+            return None
+        draws = Stream(seed, "replicas", topic)
+        if not is_random:
+            first = (draws.at(0) * racks >> DRAW_BITS) + partition
+            return tuple(rack_name((first + number) % racks) for number in range(replicas))
+        order = sorted(range(racks), key=lambda rack: draws.at(1 + partition * racks + rack))
+        return tuple(map(rack_name, order[:replicas]))
+
+    return of
+
+
+def topology(settings: Settings, replicas: Replicas) -> Topology:
+    """A sub-topology for every topic, or with ``joins`` one for all of them; a task for each partition."""
+    names = topic_names(settings)
+    feeding = [names] if settings.flag("joins") else [(name,) for name in names]
+    stateful = len(feeding) - settings.integer("stateless_topics")
+    tasks = []
+    for subtopology, topics in enumerate(feeding):
+        for partition in range(settings.integer("partitions")):
+            inputs = tuple(_partition(replicas, topic, partition) for topic in topics)
+            changelog = _partition(replicas, f"storm-store-{subtopology}-changelog", partition)
+            is_stateful = subtopology < stateful
+            task = TaskId("", subtopology, partition)
+            tasks.append(Task(task, is_stateful, inputs, (changelog,) if is_stateful else ()))
+    return Topology(tuple(tasks))
+
+
+def _partition(replicas: Replicas, topic: str, partition: int) -> TaskPartition:
+    racks = replicas(topic, partition)
+    return TaskPartition(topic, partition, None if racks is None else frozenset(racks))
+
+
+def assignor_config(settings: Settings) -> Config:
+    """The leader's configuration."""
+    return Config(
+        acceptable_recovery_lag=settings.integer("acceptable.recovery.lag"),
+        max_warmup_replicas=settings.integer("max.warmup.replicas"),
+        num_standby_replicas=settings.integer("num.standby.replicas"),
+        probing_rebalance_interval_ms=settings.integer("probing.rebalance.interval.ms"),
+        rack_aware_tags=() if settings.choice(_TAGS_SETTING) == "none" else (ZONE,),
+        strategy=Strategy(settings.choice("rack.aware.assignment.strategy")),
+        traffic_cost=settings.optional_integer("rack.aware.assignment.traffic_cost"),
+        non_overlap_cost=settings.optional_integer("rack.aware.assignment.non_overlap_cost"),
+        standby_placement=StandbyPlacement(settings.choice("standby_placement")),
+        reliable_standbys=settings.integer("reliable_standbys"),
+        trade_off=TradeOff(settings.choice("trade_off")),
+        near_zero_gap=settings.optional_integer("near_zero_gap"),
+        tags_or_racks=TagsOrRacks(settings.choice("tags_or_racks")),
+    )
+
+
+def thread_config(
+    settings: Settings, group: str, topics: Sequence[str], name: str, rack: str | None
+) -> ConsumerConfig:
+    """A thread's main consumer: Kafka Streams' own defaults over the consumer's (StreamsConfig).
+
+    A thread of the classic protocol leaves the group on close only if `leave_on_close` says so: its instance
+    is expected back. A thread of a streams group leaves unless `leave_on_close` forbids it (StreamThread).
+    """
+    config = consumer_config(settings, group, tuple(topics), name, 0)
+    leaves = settings.optional_flag("leave_on_close")
+    if config.group_protocol is GroupProtocol.CLASSIC:
+        leaves = bool(leaves)
+    return replace(
+        config,
+        enable_auto_commit=True,
+        auto_commit_interval_ms=settings.integer("commit.interval.ms"),
+        leave_group_on_close=leaves,
+        client_rack=rack,
+    )
+
+
+def racks_of(
+    replicas: Replicas, partitions: Sequence[TopicPartition]
+) -> dict[TopicPartition, tuple[str, ...]]:
+    """The replicas of each partition, if there are racks."""
+    found = {part: replicas(*part) for part in partitions}
+    return {part: racks for part, racks in found.items() if racks is not None}

@@ -19,11 +19,9 @@ from groupstorm.clients.operations import Disconnected
 from groupstorm.coordinator.errors import NO_ERROR, Error
 from groupstorm.coordinator.messages import OffsetCommitResponse, Response
 from groupstorm.storms.records.logs import rates_at
-from groupstorm.storms.records.positions import Work, commit_request, names
-from groupstorm.storms.records.rates import ProcessingRates
+from groupstorm.storms.records.positions import ProcessingRates, Work, commit_request, names
 from groupstorm.storms.scenario.consistency import commits_of
 from groupstorm.storms.scenario.randomness import Stream
-from groupstorm.storms.scenario.setting_names import OFFSET_RESET
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.world.application_polls import ApplicationPolls
 from groupstorm.storms.world.broker import first_error
@@ -128,7 +126,7 @@ class VirtualProcess(ABC, Generic[Member]):
             steps=environment.exact,
             slow=environment.slow_records,
         )
-        self.work = Work(records, self.name, loop, settings.of_member(index).choice(OFFSET_RESET))
+        self.work = Work(records, self.name, loop, settings.of_member(index).choice("auto.offset.reset"))
         self.rates = ProcessingRates(self.clock, loop, self._processing_changed)
         self.connection = VirtualConnection(
             environment.network, index, self.name, incarnation, self.completed, self.client_clock

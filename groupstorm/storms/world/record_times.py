@@ -16,8 +16,8 @@ from typing import Final
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RecordLogs
+from groupstorm.storms.scenario.member_rules import SlowRecord, SlowRecordList
 from groupstorm.storms.scenario.randomness import Distribution, Stream
-from groupstorm.storms.scenario.slow_work import SlowRecord, SlowRecordList
 from groupstorm.storms.world.clock import Clock
 
 #: Factors are in thousandths: this one leaves times as they are.

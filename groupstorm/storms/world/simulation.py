@@ -14,7 +14,6 @@ from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.history.reasons import GapReasons
 from groupstorm.storms.checks.settling import MOST_ROUNDS, OBSERVED_US, Settling
 from groupstorm.storms.checks.verdicts import SETTLES as GROUP_SETTLES
-from groupstorm.storms.runs.scenario_host import consumers_of
 from groupstorm.storms.runs.step_runner import (
     EndCondition,
     Progress,
@@ -22,6 +21,7 @@ from groupstorm.storms.runs.step_runner import (
     emit_run_end,
     emit_run_start,
 )
+from groupstorm.storms.runs.steps_of_run import consumers_of
 from groupstorm.storms.scenario.consistency import is_shared
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.setting_names import STREAMS

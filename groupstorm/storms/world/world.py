@@ -22,8 +22,8 @@ from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.checks.settling import Rounds
 from groupstorm.storms.checks.verdicts import FENCED
 from groupstorm.storms.deployments.autoscaler import partition_lag
-from groupstorm.storms.records.rates import RecordRateRows
-from groupstorm.storms.runs.scenario_host import ConsumerProcess, Process, member_names
+from groupstorm.storms.records.positions import RecordRateRows
+from groupstorm.storms.runs.steps_of_run import ConsumerProcess, Process, member_names
 from groupstorm.storms.scenario.topics import topic_names
 from groupstorm.storms.share.checks import ShareChecks
 from groupstorm.storms.world.broker import GROUP, VirtualBroker, api_and_error

@@ -9,10 +9,10 @@ import pytest
 
 from groupstorm.coordinator.records import AppendCause
 from groupstorm.storms.checks import verdicts
+from groupstorm.storms.checks.commits import Appends
 from groupstorm.storms.checks.invariants import InvariantChecks, longest_silence_us
 from groupstorm.storms.checks.membership import MembershipChecks, RequestChecks
 from groupstorm.storms.checks.verdicts import Verdicts
-from groupstorm.storms.checks.written_members import Appends
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.storms.scenario.steps import FAILING_APPENDS, Step
 from groupstorm.trace.events import coordinator as events

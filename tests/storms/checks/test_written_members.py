@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.storms.checks.written_members import Appends, UnwrittenChanges, WrittenMembers
+from groupstorm.storms.checks.commits import Appends, UnwrittenChanges, WrittenMembers
 from groupstorm.storms.scenario.steps import FAILING_APPENDS, Step
 from groupstorm.trace.events.coordinator import GroupCreated
 from groupstorm.trace.events.scenario import StepTaken

@@ -11,7 +11,7 @@ from groupstorm.clients.operations import Disconnected
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.messages import Heartbeat, HeartbeatResponse, JoinGroup
 from groupstorm.protocol.endpoints import Endpoint
-from groupstorm.storms.live.real_clients.forwarder import MemberForwarder
+from groupstorm.storms.live.forwarding import MemberForwarder
 from tests.broker import wire
 from tests.broker.test_connections import join
 from tests.broker.wire import RawClient

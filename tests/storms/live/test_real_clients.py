@@ -17,8 +17,8 @@ from groupstorm.problems import ExitCode, InputError
 from groupstorm.storms.live.play import run_on
 from groupstorm.storms.live.real_clients import libraries
 from groupstorm.storms.live.real_clients.libraries import LIBRARIES, library
-from groupstorm.storms.runs.past_runs import replay
 from groupstorm.storms.runs.run_folder import real_time_options
+from groupstorm.storms.runs.several import replay
 from groupstorm.storms.scenario.files import ResolvedScenario, parse
 from groupstorm.trace.reader import read_rows
 from tests.command import groupstorm

@@ -240,5 +240,5 @@ def test_budgets_and_autoscalers_of_others_are_not_used() -> None:
 
 def test_a_threshold_that_is_no_number() -> None:
     for refused in ("many", "0"):
-        with pytest.raises(InputError, match=rf"lagThreshold: '{refused}': expected a whole number from 1 on"):
+        with pytest.raises(InputError, match=f"lagThreshold: '{refused}': expected a whole number from 1 on"):
             plan_of(workload(), scaled_object({"lagThreshold": refused}))

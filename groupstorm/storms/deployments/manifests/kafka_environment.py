@@ -12,16 +12,9 @@ from typing import Any, NamedTuple
 
 from groupstorm.assignors import KAFKAS, protocol_name
 from groupstorm.problems import InputError
-from groupstorm.storms.deployments.manifests.configuration_files import (
-    ACTIVE_PROFILES,
-    ConfigMaps,
-    file_settings,
-    filled_in,
-    flattened,
-    mounted_files,
-)
 from groupstorm.storms.deployments.manifests.objects import Fields
 from groupstorm.storms.deployments.manifests.property_names import (
+    ACTIVE_PROFILES,
     APPLICATION_ID,
     CHANNELS,
     LEAVE_GROUP,
@@ -30,12 +23,16 @@ from groupstorm.storms.deployments.manifests.property_names import (
     OF_SHARES,
     SPRING_RANKS,
     SPRING_STREAMS,
+    ConfigMaps,
+    file_settings,
+    filled_in,
+    flattened,
+    mounted_files,
     passed_by,
     property_named,
     relaxed,
     resembled,
 )
-from groupstorm.storms.scenario.setting_names import GROUP_PROTOCOL, OFFSET_RESET
 from groupstorm.storms.scenario.settings import BY_NAME
 from groupstorm.yaml_documents import parse_yaml
 
@@ -277,7 +274,7 @@ def shared_instance(found: Found) -> str | None:
 def setting_value(found: Found) -> Any | None:
     """The value as a scenario's setting has it; None if it is not understood, or not known."""
     text = (found.value or "").strip()
-    if found.property in (GROUP_PROTOCOL, "group.remote.assignor", OFFSET_RESET, *OF_SHARES):
+    if found.property in ("group.protocol", "group.remote.assignor", "auto.offset.reset", *OF_SHARES):
         return text.lower() if text.lower() in BY_NAME[found.property].allowed else None
     if found.property == "partition.assignment.strategy":
         names = [protocol_name(part.strip()) for part in text.strip("[]").split(",")]

@@ -12,7 +12,6 @@ from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.objects import Workload
 from groupstorm.storms.scenario.setting_names import (
     CLASSIC,
-    GROUP_PROTOCOL,
     STREAMS_PROTOCOL,
     UNSUPPORTED,
     How,
@@ -32,11 +31,11 @@ def take_measured(
     A sentence on each that is added goes to ``taken``; to ``other`` if the manifest says another value.
     """
     own = dict(settings)
-    protocol = of_trace.get(GROUP_PROTOCOL)
+    protocol = of_trace.get("group.protocol")
     refused = {} if protocol is None else UNSUPPORTED.get(protocol.value, {})
     if refused is not UNSUPPORTED[STREAMS_PROTOCOL] and not refused.keys().isdisjoint(settings):
-        own.setdefault(GROUP_PROTOCOL, CLASSIC)  # whose settings the manifest has
-    in_use = own.get(GROUP_PROTOCOL, CLASSIC if protocol is None else protocol.value)
+        own.setdefault("group.protocol", CLASSIC)  # whose settings the manifest has
+    in_use = own.get("group.protocol", CLASSIC if protocol is None else protocol.value)
     for name, known in of_trace.items():
         if name in UNSUPPORTED.get(in_use, {}):
             continue

@@ -10,7 +10,15 @@ from typing import Any
 from groupstorm.clients.profiles import PROFILES
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.manifests.autoscalers import Scaling, pods_at_rollout, read_autoscaler
-from groupstorm.storms.deployments.manifests.choice import Consumer, consumers_per_pod
+from groupstorm.storms.deployments.manifests.choice import (
+    STATIC_STREAMS,
+    Consumer,
+    consumers_per_pod,
+    is_streams,
+    measured_in_streams,
+    not_used,
+    take_application,
+)
 from groupstorm.storms.deployments.manifests.kafka_environment import (
     Found,
     milliseconds,
@@ -36,13 +44,6 @@ from groupstorm.storms.deployments.manifests.property_names import (
     is_of_dotnet,
     relaxed,
 )
-from groupstorm.storms.deployments.manifests.streams_applications import (
-    STATIC_STREAMS,
-    is_streams,
-    measured_in_streams,
-    not_used,
-    take_application,
-)
 from groupstorm.storms.runs.contradictions import contradictions
 from groupstorm.storms.scenario.consistency import KEDA_SEES_NO_LAG, check_consistency, is_shared
 from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution
@@ -50,11 +51,8 @@ from groupstorm.storms.scenario.setting_names import (
     ASSIGNED,
     BATCH,
     CLASSIC,
-    COMMITS,
     DEPLOYMENT,
-    GROUP_PROTOCOL,
     KEDA,
-    LEAVE,
     NO_AUTOSCALER,
     NO_TRACE,
     POLLS,
@@ -169,8 +167,8 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measure
     _take_properties(plan, given, of_streams)
     if of_streams:
         take_application(plan.settings, given, consumer, plan.assumed, plan.findings)
-    elif COMMITS not in given and AUTO_COMMIT not in given:
-        _take_commits(plan, {**answers, **plan.settings, **given}.get(GROUP_PROTOCOL, CLASSIC))
+    elif "commits" not in given and AUTO_COMMIT not in given:
+        _take_commits(plan, {**answers, **plan.settings, **given}.get("group.protocol", CLASSIC))
     plan.settings.update(given)
     take_measured(plan.settings, of_trace, measured.source, plan.measured, plan.findings)
     _drop_what_the_protocol_refuses(plan, given)
@@ -305,7 +303,7 @@ def _take_properties(plan: Plan, given: Mapping[str, Any], of_streams: bool) -> 
     plan.unknown.extend(plan.consumer.unseen)
     plan.warnings.extend(plan.consumer.warnings)
     for found in plan.consumer.properties:
-        setting = LEAVE if found.property == LEAVE_GROUP else found.property
+        setting = "leave_on_close" if found.property == LEAVE_GROUP else found.property
         is_setting = found.property in settings
         if (reason := not_used(found, of_streams)) is not None:
             plan.unused.append(f"{found.property} ({found.where}: {reason})")
@@ -328,9 +326,9 @@ def _take_properties(plan: Plan, given: Mapping[str, Any], of_streams: bool) -> 
             _share_instance(plan, found, instance, given)
         else:
             plan.read.append(f"{found.property}={found.value} ({found.where}): not understood, so not used")
-    if not OF_SHARES.isdisjoint(plan.settings) and GROUP_PROTOCOL not in {**plan.settings, **given}:
-        plan.settings[GROUP_PROTOCOL] = SHARE
-        plan.assumed.append(f"{GROUP_PROTOCOL}={SHARE} (as nobody else has share.acknowledgement.mode)")
+    if not OF_SHARES.isdisjoint(plan.settings) and "group.protocol" not in {**plan.settings, **given}:
+        plan.settings["group.protocol"] = SHARE
+        plan.assumed.append(f"group.protocol={SHARE} (as nobody else has share.acknowledgement.mode)")
 
 
 def _share_instance(plan: Plan, found: Found, instance: str, given: Mapping[str, Any]) -> None:
@@ -396,33 +394,35 @@ def _take_commits(plan: Plan, protocol: str) -> None:
         plan.settings["auto.commit.interval.ms"] = interval_ms
         plan.assumed.append(f"auto.commit.interval.ms={interval_ms} ({which} commits so often)")
         return
-    plan.settings[COMMITS] = commits = RECORD if mode == "RECORD" else BATCH
+    plan.settings["commits"] = commits = RECORD if mode == "RECORD" else BATCH
     why = which if mode else "Spring's default" if is_default else "enable.auto.commit=false"
     if mode.startswith("MANUAL"):
         why += ", if the listener acknowledges all that it has processed"
-    plan.assumed.append(f"{COMMITS}={commits} ({why}: by hand after each {commits}, with a round trip)")
+    plan.assumed.append(f"commits={commits} ({why}: by hand after each {commits}, with a round trip)")
 
 
 def _drop_what_the_protocol_refuses(plan: Plan, given: Mapping[str, Any]) -> None:
     """Leave out settings of the manifest with which Kafka's consumer does not start, and say so."""
-    protocol = plan.settings.get(GROUP_PROTOCOL, CLASSIC)
+    protocol = plan.settings.get("group.protocol", CLASSIC)
     for name, instead in UNSUPPORTED.get(protocol, {}).items():
         if name in plan.settings and name not in given:
             value, said, outcome = plan.settings.pop(name), plan.warnings, "does not start (ConfigException)"
             if protocol == STREAMS:
                 said, outcome = plan.findings, "starts, and the first has no effect"
             said.append(
-                f"{name}={written(value)} and {GROUP_PROTOCOL}={protocol}: with both, Kafka's consumer "
+                f"{name}={written(value)} and group.protocol={protocol}: with both, Kafka's consumer "
                 f"{outcome}. The figures are without it; {instead} takes its place."
             )
     if protocol == STREAMS and plan.settings.get("group.instance.id", "none") != "none":
-        plan.warnings.append(f"group.instance.id and {GROUP_PROTOCOL}={protocol}: {STATIC_STREAMS}.")
+        plan.warnings.append(f"group.instance.id and group.protocol={protocol}: {STATIC_STREAMS}.")
 
 
 def _say_defaults(plan: Plan) -> None:
     if plan.may_be_full and "restart_failed" not in plan.settings:
         _assume_restarts(plan, "refused (GROUP_MAX_SIZE_REACHED)")
-    has_assignor = plan.settings.get("application") != STREAMS and plan.settings.get(GROUP_PROTOCOL) != SHARE
+    has_assignor = (
+        plan.settings.get("application") != STREAMS and plan.settings.get("group.protocol") != SHARE
+    )
     found = plan.consumer.properties if has_assignor else ()
     own = [one.name for one in found if is_of_dotnet(one.name, one.property)]
     names = plan.settings.get("client_profile", ["librdkafka" if own else "java"])
@@ -431,7 +431,7 @@ def _say_defaults(plan: Plan) -> None:
         why = f" ({own[0]} is a name of .NET's client, which wraps it)" if own else ""
         plan.assumed.append(f"client_profile={profile}{why}")
         plan.settings.update({"client_profile": names} if own else {})
-    instead = UNSUPPORTED.get(plan.settings.get(GROUP_PROTOCOL, CLASSIC), {})
+    instead = UNSUPPORTED.get(plan.settings.get("group.protocol", CLASSIC), {})
     known = PROFILES.get(profile)
     for of_client in _CLIENT_DEFAULTS if has_assignor else _CLIENT_DEFAULTS[1:]:
         name = instead.get(of_client, of_client)

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.live.clock import RealClock, Spawn
+from groupstorm.storms.live.forwarding import MemberForwarder
 from groupstorm.storms.live.real_clients import observations
-from groupstorm.storms.live.real_clients.forwarder import MemberForwarder
 from groupstorm.storms.live.real_clients.processes import Report, WorkerPool, WorkerProcess
 
 

@@ -1,7 +1,4 @@
-"""The client libraries of `--with`: profile, requirements, configuration, and orders for worker processes.
-
-The Java worker is compiled once for each content of its source, into the user's cache.
-"""
+"""The client libraries of `--with`: profile, requirements, configuration, and orders for worker processes."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ from groupstorm.clients.profiles import GroupProtocol
 from groupstorm.javaruntime import cache_folder, runtimes
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.randomness import DRAW_SPAN, Distribution
-from groupstorm.storms.scenario.setting_names import OFFSET_RESET, STREAMS
+from groupstorm.storms.scenario.setting_names import STREAMS
 from groupstorm.storms.scenario.settings import BY_NAME, Settings
 
 _SOURCE = Path(__file__).parent / "workers" / "java" / "Host.java"
@@ -207,7 +204,7 @@ def _kafkas_names(config: ConsumerConfig, bootstrap: str, reset: str, strategy: 
         "metadata.max.age.ms": config.metadata_max_age_ms,
         "enable.auto.commit": config.enable_auto_commit,
         "auto.commit.interval.ms": config.auto_commit_interval_ms,
-        OFFSET_RESET: reset,
+        "auto.offset.reset": reset,
     }
 
 
@@ -307,7 +304,7 @@ def order(
     return {
         "member": config.client_id,
         "topics": list(config.topics),
-        "config": dict(library.configuration(config, bootstrap, settings.choice(OFFSET_RESET))),
+        "config": dict(library.configuration(config, bootstrap, settings.choice("auto.offset.reset"))),
         "max_poll_records": settings.integer("max.poll.records"),
         "durations": durations,
         "seed": seed,

@@ -21,8 +21,8 @@ from groupstorm.clients.brokers.contract import RunningBroker
 from groupstorm.clients.wire.security import PLAINTEXT
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.storms.live.clock import Spawn
+from groupstorm.storms.live.forwarding import MemberForwarder
 from groupstorm.storms.live.real_clients import workers
-from groupstorm.storms.live.real_clients.forwarder import MemberForwarder
 from groupstorm.storms.live.real_clients.libraries import JAVA, Library, java_command, order
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.world.member_settings import consumer_config

@@ -23,7 +23,7 @@ from groupstorm.storms.live.real_clients.libraries import Library, order
 from groupstorm.storms.live.real_clients.processes import Parts, Report
 from groupstorm.storms.live.world import RealWorld
 from groupstorm.storms.records.logs import LogCurve
-from groupstorm.storms.runs.scenario_host import Process
+from groupstorm.storms.runs.steps_of_run import Process
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.topics import rates_of
 from groupstorm.storms.world.member_settings import consumer_config
