@@ -9,7 +9,7 @@ from groupstorm.history.reasons import Reason, Reasons
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
-from tests.figures.gap_rows import G, Row, assigned, divided, ended, in_seconds, of_rows, state
+from tests.figures.gap_rows import G, Row, assigned, divided, in_seconds, of_rows, state
 
 STARTED = world_events.ScenarioStarted(G, "{}", ("p0", "p1"), 0, 1)
 CREATED = world_events.PartitionsCreated(G, ("t",), ("p2",))
@@ -75,7 +75,8 @@ def test_an_assignor_leaves_out_what_its_leader_had_seen(seen_s: float, reason: 
         for at_s in (21, 60)
         for after_s, one in (
             (0, state("PreparingRebalance", "member-updated")),
-            *ended(1, 2),
+            (1, state("CompletingRebalance", "all-joined")),
+            (2, state("Stable", "assigned")),
         )
     ]
     found = grown((seen_s, rejoin), *rounds, (63, assigned("a", "p2")))
