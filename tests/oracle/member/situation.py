@@ -37,13 +37,18 @@ class WhenEnded(NamedTuple):
     """When the consumer is closed, the next incarnation of the process starts."""
 
 
+Acts = tuple[After | WhenQuiet | WhenEnded, ...]
+#: Reactions to certain requests; all others are answered as ever.
+Script = Mapping[On, Reaction]
+
+
 class Situation(NamedTuple):
     """One situation. ``config`` in Kafka's option names, over `CONFIG`."""
 
     name: str
     variant: str
-    script: Mapping[On, Reaction]
-    acts: tuple[After | WhenQuiet | WhenEnded, ...]
+    script: Script
+    acts: Acts
     config: Mapping[str, str | int] = {}
     subscribed: tuple[str, ...] = ("t",)
 
