@@ -81,22 +81,11 @@ SITUATIONS: tuple[Situation, ...] = (
         Situation("heartbeat says rebalance", name, REBALANCE, closes_in(2), config)
         for name, config in _STRATEGIES
     ),
-    Situation(
-        "second round",
-        "",
-        {**REBALANCE, **_answers(SyncGroup_2=assigned(T0), SyncGroup_3=assigned(T0))},
-        closes_in(3),
-    ),
-    Situation(
-        "second round",
-        "with partitions added",
-        {
-            **REBALANCE,
-            **_answers(SyncGroup_1=assigned(T0, T1), SyncGroup_2=assigned(T1, T2)),
-            **_answers(SyncGroup_3=assigned(T1, T2)),
-        },
-        closes_in(3),
-    ),
+    Situation("second round", "",
+              {**REBALANCE, **_answers(SyncGroup_2=assigned(T0), SyncGroup_3=assigned(T0))}, closes_in(3)),
+    Situation("second round", "with partitions added",
+              {**REBALANCE, **_answers(SyncGroup_1=assigned(T0, T1), SyncGroup_2=assigned(T1, T2)),
+               **_answers(SyncGroup_3=assigned(T1, T2))}, closes_in(3)),
     *ERROR_SITUATIONS,
     # -- static members ------------------------------------------------------------------------------
     *(
@@ -115,20 +104,12 @@ SITUATIONS: tuple[Situation, ...] = (
     _fenced("by OffsetCommit", "OffsetCommit_1", config={**STATIC, **COMMITS_SOON}),
     _fenced("by OffsetCommit before a rejoin", "OffsetCommit_1", REBALANCE),
     # -- away from poll() ----------------------------------------------------------------------------
-    Situation(
-        "max.poll.interval.ms passes",
-        "static member",
-        {},
-        (After("Heartbeat", 1, Act.LEAVE_POLL), WhenQuiet(400, Act.ENTER_POLL), *closes_in(2)),
-        {"max.poll.interval.ms": 500, **STATIC},
-    ),
-    Situation(
-        "max.poll.interval.ms passes",
-        "",
-        {},
-        (After("Heartbeat", 1, Act.LEAVE_POLL), After("LeaveGroup", 1, Act.ENTER_POLL), *closes_in(2)),
-        {"max.poll.interval.ms": 500},
-    ),
+    Situation("max.poll.interval.ms passes", "static member", {},
+              (After("Heartbeat", 1, Act.LEAVE_POLL), WhenQuiet(400, Act.ENTER_POLL), *closes_in(2)),
+              {"max.poll.interval.ms": 500, **STATIC}),
+    Situation("max.poll.interval.ms passes", "", {},
+              (After("Heartbeat", 1, Act.LEAVE_POLL), After("LeaveGroup", 1, Act.ENTER_POLL), *closes_in(2)),
+              {"max.poll.interval.ms": 500}),
     # -- lost connections and coordinators -----------------------------------------------------------
     _lost("at JoinGroup", "JoinGroup_2", closes_in(1)),
     _lost("at JoinGroup of a rejoin", "JoinGroup_3", closes_in(2), REBALANCE),
@@ -137,66 +118,29 @@ SITUATIONS: tuple[Situation, ...] = (
     _lost("at OffsetCommit before a rejoin", "OffsetCommit_1", closes_in(2), REBALANCE),
     _lost("at OffsetFetch", "OffsetFetch_1", (After("Heartbeat", 2, Act.CLOSE),)),
     _lost("at LeaveGroup", "LeaveGroup_1", closes_in(1)),
-    *refused(
-        "coordinator not found yet",
-        ("FindCoordinator", 1),
-        "COORDINATOR_NOT_AVAILABLE COORDINATOR_LOAD_IN_PROGRESS",
-        closes_in(1),
-    ),
-    *refused(
-        "coordinator never found", ("FindCoordinator", 1), "GROUP_AUTHORIZATION_FAILED INVALID_REQUEST", ()
-    ),
-    *refused(
-        "OffsetFetch refused",
-        ("OffsetFetch", 1),
-        "COORDINATOR_LOAD_IN_PROGRESS NOT_COORDINATOR",
-        (After("Heartbeat", 2, Act.CLOSE),),
-    ),
-    Situation(
-        "no answer in time",
-        "to SyncGroup",
-        {("SyncGroup", 1): Reaction(silent=True)},
-        closes_in(2),
-        {"request.timeout.ms": 400},
-    ),
-    Situation(
-        "no answer in time",
-        "to heartbeats for session.timeout.ms",
-        {("Heartbeat", 1): Reaction(silent=True)},
-        (After("Heartbeat", 3, Act.CLOSE),),
-        {"session.timeout.ms": 400},
-    ),
+    *refused("coordinator not found yet", ("FindCoordinator", 1),
+             "COORDINATOR_NOT_AVAILABLE COORDINATOR_LOAD_IN_PROGRESS", closes_in(1)),
+    *refused("coordinator never found", ("FindCoordinator", 1), "GROUP_AUTHORIZATION_FAILED INVALID_REQUEST",
+             ()),
+    *refused("OffsetFetch refused", ("OffsetFetch", 1), "COORDINATOR_LOAD_IN_PROGRESS NOT_COORDINATOR",
+             (After("Heartbeat", 2, Act.CLOSE),)),
+    Situation("no answer in time", "to SyncGroup", {("SyncGroup", 1): Reaction(silent=True)}, closes_in(2),
+              {"request.timeout.ms": 400}),
+    Situation("no answer in time", "to heartbeats for session.timeout.ms",
+              {("Heartbeat", 1): Reaction(silent=True)}, (After("Heartbeat", 3, Act.CLOSE),),
+              {"session.timeout.ms": 400}),
     # -- assignments -----------------------------------------------------------------------------------
     Situation("assignment", "empty", _answers(SyncGroup_1=assigned()), closes_in(1)),
     Situation("assignment", "of no bytes", _answers(SyncGroup_1={"assignment": b""}), ()),
-    Situation(
-        "assignment",
-        "of a topic that it does not subscribe to",
-        _answers(SyncGroup_1=assigned(TopicPartition("u", 0))),
-        closes_in(2),
-    ),
+    Situation("assignment", "of a topic that it does not subscribe to",
+              _answers(SyncGroup_1=assigned(TopicPartition("u", 0))), closes_in(2)),
     # -- metadata --------------------------------------------------------------------------------------
-    Situation(
-        "topic grows", "leader", {("Heartbeat", 1): Reaction(partitions={"t": 5})}, closes_in(2), _FRESH
-    ),
-    Situation(
-        "topic grows",
-        "follower",
-        {
-            **_answers(JoinGroup_2=FOLLOWER, SyncGroup_1=assigned(T1)),
-            ("Heartbeat", 1): Reaction(partitions={"t": 5}),
-        },
-        (After("Heartbeat", 6, Act.CLOSE),),
-        _FRESH,
-    ),
-    Situation(
-        "topic grows",
-        "that only another member subscribes to",
-        {
-            **_answers(JoinGroup_2=joined_by(OTHER_TOPIC_METADATA)),
-            ("Heartbeat", 1): Reaction(partitions={"u": 5}),
-        },
-        closes_in(2),
-        _FRESH,
-    ),
-)
+    Situation("topic grows", "leader", {("Heartbeat", 1): Reaction(partitions={"t": 5})}, closes_in(2),
+              _FRESH),
+    Situation("topic grows", "follower",
+              {**_answers(JoinGroup_2=FOLLOWER, SyncGroup_1=assigned(T1)),
+               ("Heartbeat", 1): Reaction(partitions={"t": 5})}, (After("Heartbeat", 6, Act.CLOSE),), _FRESH),
+    Situation("topic grows", "that only another member subscribes to",
+              {**_answers(JoinGroup_2=joined_by(OTHER_TOPIC_METADATA)),
+               ("Heartbeat", 1): Reaction(partitions={"u": 5})}, closes_in(2), _FRESH),
+)  # fmt: skip
