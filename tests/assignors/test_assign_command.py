@@ -83,29 +83,21 @@ def test_other_modes_and_missing_files_are_refused() -> None:
         ({"members": [MEMBER | {"owned": [["t"]]}]}, 'field members.0.owned.0: ["t"]: expected [topic, part'),
         ({"members": [MEMBER | {"userdata_hex": "xyz"}]}, "bytes in hexadecimal"),
         ({"members": [MEMBER | {"generation": 2**31}]}, "an integer from -2147483648 to 2147483647"),
-        (
-            {"assignor": "optimal-sticky", "protocol": "lazy"},
-            'protocol: "lazy": expected one of eager, cooperative',
-        ),
+        ({"assignor": "optimal-sticky", "protocol": "lazy"},
+         'protocol: "lazy": expected one of eager, cooperative'),
         ({"assignor": "two-phase-sticky/pseudo"}, "'two-phase-sticky/pseudo': did you mean two-phase-sticky"),
-        (
-            JOINING | {"members": [MEMBER | {"userdata_partitions": 3}]},
-            "userdata_partitions: 3: expected a list",
-        ),
-        (
-            JOINING | {"members": [MEMBER | {"userdata_partitions": ["x"]}]},
-            'partitions.0: "x": expected an integer',
-        ),
-        (
-            JOINING | {"members": [MEMBER | {"userdata_epoch": "3"}]},
-            'userdata_epoch: "3": expected an integer',
-        ),
+        (JOINING | {"members": [MEMBER | {"userdata_partitions": 3}]},
+         "userdata_partitions: 3: expected a list"),
+        (JOINING | {"members": [MEMBER | {"userdata_partitions": ["x"]}]},
+         'partitions.0: "x": expected an integer'),
+        (JOINING | {"members": [MEMBER | {"userdata_epoch": "3"}]},
+         'userdata_epoch: "3": expected an integer'),
         ({"order": "random"}, "one of java-hash, sorted"),
         ({"bug_compat": "yes"}, 'field bug_compat: "yes": expected true or false'),
         ({"version": -1}, "field version: -1: expected an integer from 0"),
         ({"id": ...}, "field id: expected one"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_field_is_named_with_its_value(change: dict[str, Any], told: str) -> None:
     case = {name: value for name, value in (CASE | change).items() if value is not ...}
     with pytest.raises(InputError) as raised:

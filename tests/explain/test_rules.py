@@ -193,20 +193,14 @@ def test_a_leader_that_joins_again_without_a_word(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("error", "advice", "presets"),
     [
-        (
-            "NoOffsetForPartitionException",
-            "NoOffsetForPartitionException: auto.offset.reset=none, and the group has committed no offset.",
-            (),
-        ),
+        ("NoOffsetForPartitionException",
+         "NoOffsetForPartitionException: auto.offset.reset=none, and the group has committed no offset.", ()),
         ("InvalidAssignment", "Read the error of the first one.", ()),
-        (
-            "IllegalStateException",
-            "Read the error of the first one; an IllegalStateException of a sticky assignor is a defect that "
-            "--set kafka_defects=true shows.",
-            ("kafka-defects",),
-        ),
+        ("IllegalStateException",
+         "Read the error of the first one; an IllegalStateException of a sticky assignor is a defect that "
+         "--set kafka_defects=true shows.", ("kafka-defects",)),
     ],
-)
+)  # fmt: skip
 def test_what_ended_a_consumer_says_what_to_turn(
     tmp_path: Path, error: str, advice: str, presets: tuple[str, ...]
 ) -> None:
