@@ -175,13 +175,9 @@ def test_a_slow_clock_sees_new_partitions_later() -> None:
 
 FAILOVER = {"at_ms": 60_000, "do": "coordinator-failover", "for_ms": 20_000}
 MOVED: dict[str, Any] = {
-    "members": 3,
-    "partitions": 6,
-    "net_latency_ms": 1,
-    "start_ms": {"exactly": 1000},
-    "poll_interval_ms": 10,
+    "members": 3, "partitions": 6, "net_latency_ms": 1, "start_ms": {"exactly": 1000}, "poll_interval_ms": 10,
     "partition.assignment.strategy": ["cooperative-sticky"],
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("for_ms", [1_000, 20_000, 100_000])

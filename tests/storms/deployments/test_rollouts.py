@@ -11,13 +11,9 @@ from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 
 BEGIN_US = 60_000_000
 BY_HAND = {
-    **FIXED,
-    "partition.assignment.strategy": "cooperative-sticky",
-    "poll_interval_ms": 100,
-    "start_ms": {"exactly": 10_000},
-    "ready_ms": {"exactly": 5_000},
-    "stop_grace_ms": {"exactly": 1_000},
-}
+    **FIXED, "partition.assignment.strategy": "cooperative-sticky", "poll_interval_ms": 100,
+    "start_ms": {"exactly": 10_000}, "ready_ms": {"exactly": 5_000}, "stop_grace_ms": {"exactly": 1_000},
+}  # fmt: skip
 
 
 def rollout(do: str = "rolling-restart", step: dict[str, Any] | None = None, **settings: Any) -> Storm:
