@@ -50,8 +50,8 @@ def random_share_script(seed: int, number: int) -> Script:
     play = _Play(random.Random(f"share:{seed}:{number}"))
     for member in play.random.sample(range(play.members), play.random.randint(1, play.members)):
         play.start(member)
-    for move in play.random.choices(list(_MOVES), list(_MOVES.values()), k=play.random.randint(15, 60)):
-        move(play)
+    for move in play.random.choices(list(_WEIGHTS), list(_WEIGHTS.values()), k=play.random.randint(15, 60)):
+        getattr(play, move)()
     return {"id": f"share-{seed}-{number}", "config": play.config, "steps": play.steps}
 
 
@@ -162,19 +162,10 @@ class _Play:
 
 
 #: Moves and their weights.
-_MOVES = {
-    _Play.join: 12,
-    _Play.beat: 38,
-    _Play.subscribe: 8,
-    _Play.leave: 4,
-    _Play.stray: 4,
-    _Play.wait: 8,
-    _Play.topics: 10,
-    _Play.describe: 3,
-    _Play.configure: 3,
-    _Play.delete: 4,
-    _Play.other: 6,
-}
+_WEIGHTS = {
+    "join": 12, "beat": 38, "subscribe": 8, "leave": 4, "stray": 4, "wait": 8, "topics": 10,
+    "describe": 3, "configure": 3, "delete": 4, "other": 6,
+}  # fmt: skip
 
 
 def _config(generator: random.Random) -> dict[str, Any]:

@@ -78,8 +78,8 @@ def random_streams_script(seed: int, number: int) -> Script:
     if play.random.random() < 0.8:
         play.beat()
         play.create()
-    for move in play.random.choices(list(_MOVES), list(_MOVES.values()), k=play.random.randint(10, 45)):
-        move(play)
+    for move in play.random.choices(list(_WEIGHTS), list(_WEIGHTS.values()), k=play.random.randint(10, 45)):
+        getattr(play, move)()
     return {"id": f"streams-{seed}-{number}", "config": play.config, "steps": play.steps}
 
 
@@ -340,26 +340,11 @@ class _Play:
 
 
 #: Moves and their weights.
-_MOVES = {
-    _Play.join: 10,
-    _Play.beat: 24,
-    _Play.settle: 14,
-    _Play.report: 5,
-    _Play.leave: 5,
-    _Play.leave_for_a_while: 5,
-    _Play.shut_down: 1,
-    _Play.stray: 5,
-    _Play.wait: 7,
-    _Play.create: 6,
-    _Play.topics: 5,
-    _Play.reload: 1,
-    _Play.describe: 3,
-    _Play.configure: 4,
-    _Play.commit: 4,
-    _Play.fetch: 2,
-    _Play.delete: 2,
-    _Play.other: 4,
-}
+_WEIGHTS = {
+    "join": 10, "beat": 24, "settle": 14, "report": 5, "leave": 5, "leave_for_a_while": 5,
+    "shut_down": 1, "stray": 5, "wait": 7, "create": 6, "topics": 5, "reload": 1, "describe": 3,
+    "configure": 4, "commit": 4, "fetch": 2, "delete": 2, "other": 4,
+}  # fmt: skip
 
 
 def _config(generator: random.Random) -> dict[str, Any]:
