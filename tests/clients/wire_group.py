@@ -116,7 +116,7 @@ class EmulatedGroup:
         return self.member(name, application, group_protocol=GroupProtocol.CLASSIC, **(short | settings))
 
     async def until_shared(self, *members: Member) -> tuple[Member, ...]:
-        """Return the members once each partition of "t" has one owner, all have a part and nothing is under way."""
+        """Return the members once all partitions of "t" are shared out and nothing is under way."""
 
         def is_shared() -> bool:
             parts = [member.owned for member in members]
