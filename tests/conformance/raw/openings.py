@@ -15,7 +15,7 @@ _TWO_STEPS_SINCE = 4
 MEMBER_ID_REQUIRED = Error.MEMBER_ID_REQUIRED
 
 
-def joined(generation: int, **more: Any) -> Mapping[str, Any]:
+def joined(generation: int, **more: Any) -> dict[str, Any]:
     """The answer to a JoinGroup that is accepted."""
     return {"error_code": "NONE", "generation_id": generation, **more}
 

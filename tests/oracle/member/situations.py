@@ -32,7 +32,7 @@ from tests.oracle.member.scripts import (
 from tests.oracle.member.situation import Act, Acts, After, Script, Situation, WhenEnded, WhenQuiet
 
 #: Each kind of assignor: the variant's name, and its option.
-_STRATEGIES: tuple[tuple[str, Mapping[str, str]], ...] = (
+_STRATEGIES: tuple[tuple[str, Mapping[str, str | int]], ...] = (
     ("cooperative-sticky", {}),
     ("range", EAGER),
     ("sticky", {"partition.assignment.strategy": "sticky"}),
