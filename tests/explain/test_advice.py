@@ -75,7 +75,8 @@ LOWER = (
         ("duplicates-on-revoke", "drains-too-long", SMALL, "max-poll-interval",
          "Raise max.poll.interval.ms above the 40.0 s of a rebalance callback, or do less in it."),
         ("rolling-deploy", "eager",
-         {**SIX, "client_profile": ["aiokafka"], "partition.assignment.strategy": ["range"]}, "needless-moves",
+         {**SIX, "client_profile": ["aiokafka"], "partition.assignment.strategy": ["range"]},
+         "needless-moves",
          "Use an assignor that keeps what it can: cooperative-sticky, or sticky. In aiokafka "
          "there is no cooperative-sticky."),
         ("cold-start", "no-delay", {"members": 10, "partitions": 20}, "formed-in-rounds",
