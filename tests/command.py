@@ -23,13 +23,18 @@ COMMAND = (sys.executable, "-m", "groupstorm")
 
 
 def groupstorm(
-    *arguments: str, cwd: Path, stdout: int | IO[Any] = subprocess.PIPE, **environment: str
+    *arguments: str,
+    cwd: Path = ROOT,
+    given: str = "",
+    stdout: int | IO[Any] = subprocess.PIPE,
+    **environment: str,
 ) -> subprocess.CompletedProcess[str]:
-    """Run it; ``environment`` is added to this process's own, and makes a new Python start."""
+    """Run it on ``given``; ``environment`` is added to this process's own, and makes a new Python start."""
     if not environment and stdout == subprocess.PIPE:
-        return run_module("groupstorm", arguments, cwd)
+        return run_module("groupstorm", arguments, cwd, given)
     return run_process(
         [*COMMAND, *arguments],
+        input=given,
         stdout=stdout,
         stderr=subprocess.PIPE,
         text=True,

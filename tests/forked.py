@@ -23,6 +23,7 @@ from tests.processes import DEADLINE_S, last_lines
 #: Imported once. A module that cannot be imported is left to the command.
 _PRELOADED = [
     "groupstorm.cli.app",
+    "groupstorm.cli.assign",
     "groupstorm.cli.run",
     "groupstorm.cli.compare",
     "groupstorm.cli.trace",
@@ -47,22 +48,26 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(_PRELOADED)
 
 
-def run_module(module: str, arguments: Sequence[str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run ``python -m module arguments`` in ``cwd`` and wait for its end, which has a deadline."""
+def run_module(
+    module: str, arguments: Sequence[str], cwd: Path, given: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """Run ``python -m module arguments`` in ``cwd`` and wait for its end, which has a deadline.
+
+    ``given``: its standard input.
+    """
     with tempfile.TemporaryDirectory() as folder, _own_main():
-        out, err = Path(folder, "out"), Path(folder, "err")
-        process = _CONTEXT.Process(
-            target=_run, args=(module, list(arguments), cwd, out, err, dict(os.environ))
-        )
+        files = [Path(folder, name) for name in ("given", "out", "err")]
+        files[0].write_text(given, "utf-8")
+        process = _CONTEXT.Process(target=_run, args=(module, list(arguments), cwd, files, dict(os.environ)))
         process.start()
         process.join(DEADLINE_S)
         if process.exitcode is None:
             process.kill()
-            said = last_lines(out.read_bytes(), err.read_bytes()) if out.exists() and err.exists() else ""
+            said = last_lines(*(file.read_bytes() for file in files[1:])) if files[2].exists() else ""
             raise AssertionError(f"{module} {arguments} has not ended within {DEADLINE_S:g} s{said}")
         code = process.exitcode
         process.close()
-        return subprocess.CompletedProcess([module, *arguments], code, out.read_text(), err.read_text())
+        return subprocess.CompletedProcess([module, *arguments], code, *map(Path.read_text, files[1:]))
 
 
 @contextlib.contextmanager
@@ -79,16 +84,16 @@ def _own_main() -> Iterator[None]:
             main.__file__ = file
 
 
-def _run(
-    module: str, arguments: list[str], cwd: Path, out: Path, err: Path, environment: dict[str, str]
-) -> None:
+def _run(module: str, arguments: list[str], cwd: Path, files: list[Path], variables: dict[str, str]) -> None:
     os.chdir(cwd)
     os.environ.clear()
-    os.environ.update(environment)
-    for number, file in ((1, out), (2, err)):
-        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT)
+    os.environ.update(variables)
+    for number, file in enumerate(files):
+        descriptor = os.open(file, os.O_WRONLY | os.O_CREAT if number else os.O_RDONLY)
         os.dup2(descriptor, number)
         os.close(descriptor)
+    # multiprocessing has closed the one that there was
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
     sys.path.insert(0, str(cwd))
     sys.argv = [module, *arguments]
     runpy.run_module(module, run_name="__main__", alter_sys=True)

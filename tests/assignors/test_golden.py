@@ -49,26 +49,14 @@ _RANDOM = {side.command: list(golden.read(side)) for side in (CONSUMER, SERVER)}
 
 #: Forms of Kafka's algorithms, each of which many golden cases have to run.
 _FORMS = {
-    "consumer": {
-        ("range", "plain"),
-        ("range", "plain, racks"),
-        ("roundrobin", "plain"),
-        ("sticky", "constrained"),
-        ("sticky", "constrained, racks"),
-        ("sticky", "general"),
-        ("sticky", "general, racks"),
-        ("cooperative-sticky", "constrained"),
-        ("cooperative-sticky", "constrained, racks"),
-        ("cooperative-sticky", "general"),
-        ("cooperative-sticky", "general, racks"),
-    },
-    "server": {
-        ("uniform", "homogeneous"),
-        ("uniform", "heterogeneous"),
-        ("range", "homogeneous"),
-        ("range", "heterogeneous"),
-    },
-}
+    "consumer": {("range", "plain"), ("range", "plain, racks"), ("roundrobin", "plain"),
+                 ("sticky", "constrained"), ("sticky", "constrained, racks"), ("sticky", "general"),
+                 ("sticky", "general, racks"), ("cooperative-sticky", "constrained"),
+                 ("cooperative-sticky", "constrained, racks"), ("cooperative-sticky", "general"),
+                 ("cooperative-sticky", "general, racks")},
+    "server": {("uniform", "homogeneous"), ("uniform", "heterogeneous"), ("range", "homogeneous"),
+               ("range", "heterogeneous")},
+}  # fmt: skip
 _CASES_OF_A_FORM = 30
 #: What Kafka refuses some of them with.
 _REFUSALS = {

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from groupstorm.assignors.server.cases import answers
 from groupstorm.problems import InputError
-from tests.processes import run_process
+from tests.command import groupstorm
 
 _GOLDEN = Path(__file__).parent / "golden"
 _ID = "aYmZtlZlGqShek9T80XsSg"
@@ -32,11 +31,8 @@ def _answer(**change: Any) -> Any:
 
 def test_the_command_answers_as_kafka_did() -> None:
     """Forty cases of both assignors, answered by Kafka 4.3.1."""
-    command = [sys.executable, "-m", "groupstorm", "assign", "--mode", "server"]
-    done = run_process(
-        [*command, str(_GOLDEN / "assign-server.cases.jsonl")], capture_output=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
+    done = groupstorm("assign", "--mode", "server", str(_GOLDEN / "assign-server.cases.jsonl"))
+    assert (done.returncode, done.stderr) == (0, "")
     kafkas = (_GOLDEN / "assign-server.kafka-4.3.1.jsonl").read_bytes().splitlines()
     assert [json.loads(line) for line in done.stdout.splitlines()] == [json.loads(line) for line in kafkas]
 

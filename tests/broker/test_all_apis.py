@@ -46,21 +46,13 @@ def test_handlers_name_no_field_that_no_version_has(monkeypatch: pytest.MonkeyPa
     "keys",
     [
         pytest.param({wire.CONSUMER_GROUP_HEARTBEAT, wire.CONSUMER_GROUP_DESCRIBE}, id="consumer groups"),
-        pytest.param(
-            {
-                *range(wire.SHARE_GROUP_HEARTBEAT, wire.SHARE_ACKNOWLEDGE + 1),
-                wire.DESCRIBE_SHARE_OFFSETS,
-                wire.ALTER_SHARE_OFFSETS,
-                wire.DELETE_SHARE_OFFSETS,
-            },
-            id="share groups",
-        ),
-        pytest.param(
-            {wire.STREAMS_GROUP_HEARTBEAT, wire.STREAMS_GROUP_DESCRIBE, wire.TOPOLOGY_DESCRIPTION_UPDATE},
-            id="streams groups",
-        ),
+        pytest.param({*range(wire.SHARE_GROUP_HEARTBEAT, wire.SHARE_ACKNOWLEDGE + 1),
+                      wire.DESCRIBE_SHARE_OFFSETS, wire.ALTER_SHARE_OFFSETS, wire.DELETE_SHARE_OFFSETS},
+                     id="share groups"),
+        pytest.param({wire.STREAMS_GROUP_HEARTBEAT, wire.STREAMS_GROUP_DESCRIBE,
+                      wire.TOPOLOGY_DESCRIPTION_UPDATE}, id="streams groups"),
     ],
-)
+)  # fmt: skip
 def test_older_releases_hide_newer_protocols(keys: set[int]) -> None:
     assert keys <= apis_of("4.x").keys()
     for release in ("2.8", "3.9"):

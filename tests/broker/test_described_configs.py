@@ -162,42 +162,25 @@ TAGS = "streams.rack.aware.assignment.tags"
 @pytest.mark.parametrize(
     ("changes", "of_4_4", "of_4_3"),
     [
-        (
-            {"consumer.session.timeout.ms": "1"},
-            RANGE,
-            "consumer.session.timeout.ms must be greater than or equal to "
-            "group.consumer.min.session.timeout.ms",
-        ),
-        (
-            {"streams.num.standby.replicas": "3"},
-            f"{STANDBYS}2",
-            f"{STANDBYS}group.streams.max.standby.replicas",
-        ),
+        ({"consumer.session.timeout.ms": "1"}, RANGE,
+         "consumer.session.timeout.ms must be greater than or equal to "
+         "group.consumer.min.session.timeout.ms"),
+        ({"streams.num.standby.replicas": "3"}, f"{STANDBYS}2",
+         f"{STANDBYS}group.streams.max.standby.replicas"),
         ({TAGS: "a,a"}, f"{TAGS} must not contain duplicate tag keys.", f"Unknown group config name: {TAGS}"),
         ({TAGS: "a,,b"}, f"Configuration '{TAGS}' values must not be empty.", None),
-        (
-            {"streams.session.timeout.ms": "1", TAGS: "a,a"},
-            f"{TAGS} must not contain duplicate tag keys.",
-            None,
-        ),
+        ({"streams.session.timeout.ms": "1", TAGS: "a,a"}, f"{TAGS} must not contain duplicate tag keys.",
+         None),
         ({"errors.deadletterqueue.topic.name": "__x", "consumer.session.timeout.ms": "1"}, RANGE, None),
-        (
-            {"errors.deadletterqueue.topic.name": " __x"},
-            "errors.deadletterqueue.topic.name: DLQ topic name must not start with '__'",
-            None,
-        ),
-        (
-            {"streams.assignor.name": ""},
-            "streams.assignor.name '' is not a registered task assignor. Registered assignors are: [sticky].",
-            None,
-        ),
-        (
-            {"streams.task.offset.interval.ms": "x"},
-            "Invalid value x for configuration streams.task.offset.interval.ms: Not a number of type INT",
-            None,
-        ),
+        ({"errors.deadletterqueue.topic.name": " __x"},
+         "errors.deadletterqueue.topic.name: DLQ topic name must not start with '__'", None),
+        ({"streams.assignor.name": ""},
+         "streams.assignor.name '' is not a registered task assignor. Registered assignors are: [sticky].",
+         None),
+        ({"streams.task.offset.interval.ms": "x"},
+         "Invalid value x for configuration streams.task.offset.interval.ms: Not a number of type INT", None),
     ],
-)
+)  # fmt: skip
 def test_options_of_groups_are_refused_in_the_words_of_the_release(
     changes: dict[str, str], of_4_4: str, of_4_3: str | None
 ) -> None:

@@ -55,23 +55,15 @@ def imported_by(*arguments: str, folder: Path) -> set[str]:
     [
         (["--version"], {*HEAVY, "rich", "yaml", "groupstorm.storms", "groupstorm.coordinator"}),
         (["--help"], {*HEAVY, "yaml", "groupstorm.storms", "groupstorm.coordinator"}),
-        (
-            ["list"],
-            {
-                *HEAVY,
-                *READERS,
-                *("rich", "groupstorm.report", "groupstorm.assignors", "groupstorm.coordinator"),
-                *("groupstorm.storms.scenario.files", "groupstorm.storms.scenario.settings"),
-            },
-        ),
+        (["list"],
+         {*HEAVY, *READERS, *("rich", "groupstorm.report", "groupstorm.assignors", "groupstorm.coordinator"),
+          *("groupstorm.storms.scenario.files", "groupstorm.storms.scenario.settings")}),
         (["run", "--help"], {*HEAVY, *READERS, *OTHER_STORMS}),
-        (
-            ["run", "cold-start", "--set", "members=2", "--set", "record_rate=10"],
-            {*HEAVY, *READERS, *OTHER_STORMS, "rich", "importlib.metadata"},
-        ),
+        (["run", "cold-start", "--set", "members=2", "--set", "record_rate=10"],
+         {*HEAVY, *READERS, *OTHER_STORMS, "rich", "importlib.metadata"}),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
+)  # fmt: skip
 def test_a_command_imports_what_it_needs(arguments: list[str], without: set[str], tmp_path: Path) -> None:
     imported = imported_by(*arguments, folder=tmp_path)
     assert "groupstorm.cli.app" in imported

@@ -63,18 +63,13 @@ def librdkafka_says(output: str) -> Outcome | None:
     ("output", "expected"),
     [
         ("--- PASS: TestA (1.25s)\nPASS\n", (Verdict.PASSED, 1.25, "")),
-        (
-            "    a_test.go:7: no share groups\n--- SKIP: TestA (0.00s)\n",
-            (Verdict.SKIPPED, 0.0, "no share groups"),
-        ),
-        (
-            "    a_test.go:9: FAILED TESTING -- NOT DELETING TOPIC x\n"
-            "    a_test.go:8: got 1\n"
-            "--- FAIL: TestA (2.00s)\n",
-            (Verdict.FAILED, 2.0, "got 1"),
-        ),
+        ("    a_test.go:7: no share groups\n--- SKIP: TestA (0.00s)\n",
+         (Verdict.SKIPPED, 0.0, "no share groups")),
+        ("    a_test.go:9: FAILED TESTING -- NOT DELETING TOPIC x\n"
+         "    a_test.go:8: got 1\n"
+         "--- FAIL: TestA (2.00s)\n", (Verdict.FAILED, 2.0, "got 1")),
     ],
-)
+)  # fmt: skip
 def test_outcomes_of_go(output: str, expected: tuple[Verdict, float, str]) -> None:
     assert franz_go_says(output) == Outcome("TestA", *expected)
 
@@ -86,19 +81,14 @@ def test_another_test_of_go_or_a_panic_is_no_outcome() -> None:
 @pytest.mark.parametrize(
     ("output", "expected"),
     [
-        (
-            "\x1b[32m| 0045_a      |     PASSED |   1.250s |\x1b[0m\n| 0045_a_b |     FAILED |   2.0s | no\n",
-            (Verdict.PASSED, 1.25, ""),
-        ),
+        ("\x1b[32m| 0045_a      |     PASSED |   1.250s |\x1b[0m\n| 0045_a_b |     FAILED |   2.0s | no\n",
+         (Verdict.PASSED, 1.25, "")),
         ("| 0045_a  |    SKIPPED |   0.000s | no SASL\n", (Verdict.SKIPPED, 0.0, "no SASL")),
-        (
-            "[0045_a      / 12.500s] TEST FAILURE\n"
-            '### Test "0045_a (sub:1)" failed at test.c:9:f() at Tue: ###\n'
-            "late\n",
-            (Verdict.FAILED, 12.5, "test.c:9:f() late"),
-        ),
+        ("[0045_a      / 12.500s] TEST FAILURE\n"
+         '### Test "0045_a (sub:1)" failed at test.c:9:f() at Tue: ###\n'
+         "late\n", (Verdict.FAILED, 12.5, "test.c:9:f() late")),
     ],
-)
+)  # fmt: skip
 def test_outcomes_of_librdkafka(output: str, expected: tuple[Verdict, float, str]) -> None:
     assert librdkafka_says(output) == Outcome("0045_a", *expected)
 

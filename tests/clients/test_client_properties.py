@@ -74,24 +74,14 @@ def test_tls_with_an_authority_and_a_certificate(tmp_path: Path) -> None:
         (["sasl.kerberos.service.name=kafka"], "sasl.kerberos.service.name: not known here"),
         (["ssl.truststore.password=secret"], "ssl.truststore.password: not known here"),
         (["security.protocol=SSL", "ssl.truststore.location=a.jks"], "ssl.truststore.type: expected PEM"),
-        (
-            ["security.protocol=SSL", "ssl.truststore.type=PEM", "ssl.truststore.location=/none.pem"],
-            "ssl.truststore.location: /none.pem",
-        ),
-        (
-            ["security.protocol=SSL", "ssl.keystore.type=PEM", "ssl.keystore.location=/none.pem"],
-            "ssl.keystore.location: /none.pem",
-        ),
-        (
-            [
-                "security.protocol=SASL_PLAINTEXT",
-                "sasl.mechanism=PLAIN",
-                f'sasl.jaas.config={PLAIN} password="secret";',
-            ],
-            "sasl.jaas.config: expected",
-        ),
+        (["security.protocol=SSL", "ssl.truststore.type=PEM", "ssl.truststore.location=/none.pem"],
+         "ssl.truststore.location: /none.pem"),
+        (["security.protocol=SSL", "ssl.keystore.type=PEM", "ssl.keystore.location=/none.pem"],
+         "ssl.keystore.location: /none.pem"),
+        (["security.protocol=SASL_PLAINTEXT", "sasl.mechanism=PLAIN",
+          f'sasl.jaas.config={PLAIN} password="secret";'], "sasl.jaas.config: expected"),
     ],
-)
+)  # fmt: skip
 def test_a_refused_setting_is_named_and_no_password_shown(
     tmp_path: Path, lines: list[str], expected: str
 ) -> None:

@@ -86,24 +86,21 @@ async def test_three_members_share_and_take_over(group: EmulatedGroup, members: 
 async def test_the_next_owner_continues_at_the_committed_offset(
     group: EmulatedGroup, members: Members
 ) -> None:
-    first = members.start("a")
-    await group.until_shared(first)
+    (first,) = await group.until_shared(members.start("a"))
     for partition in first.owned:
         assert first.consumer.positions.processed(partition, Position(10 + partition.partition, 3))
     await first.close()
     (revoked,) = first.of(events.PartitionsRevoked)
     assert (revoked.cause, revoked.positions) == ("close", revoked.committed)
     assert sorted(revoked.committed) == list(range(10, 10 + PARTITIONS))
-    second = members.start("b")
-    await group.until_shared(second)
+    (second,) = await group.until_shared(members.start("b"))
     assert sorted(second.of(events.PartitionsAssigned)[-1].positions) == list(range(10, 10 + PARTITIONS))
 
 
 async def test_positions_are_committed_while_the_group_is_quiet(
     group: EmulatedGroup, members: Members
 ) -> None:
-    member = members.start("a", auto_commit_interval_ms=20)
-    await group.until_shared(member)
+    (member,) = await group.until_shared(members.start("a", auto_commit_interval_ms=20))
     partition = TopicPartition("t", 0)
     member.consumer.positions.processed(partition, Position(5))
     await until(lambda: member.consumer.positions.offsets_of([partition]).committed == (5,))
@@ -134,8 +131,7 @@ async def test_a_broker_may_start_after_its_member(group: EmulatedGroup, members
 
 
 async def test_close_without_a_broker_ends(group: EmulatedGroup, members: Members) -> None:
-    member = members.start("a", ApplicationBehaviour(close_timeout_ms=200))
-    await group.until_shared(member)
+    (member,) = await group.until_shared(members.start("a", ApplicationBehaviour(close_timeout_ms=200)))
     await group.server.stop()
     await member.close()
     assert isinstance(member.emitted[-1], events.MemberClosed)
@@ -146,8 +142,7 @@ async def test_close_without_a_broker_ends(group: EmulatedGroup, members: Member
 @pytest.mark.parametrize("how", ["close", "crash", "cancel"])
 async def test_a_member_leaves_no_tasks_or_sockets(group: EmulatedGroup, members: Members, how: str) -> None:
     before = asyncio.all_tasks()
-    member = members.start("a")
-    await group.until_shared(member)
+    (member,) = await group.until_shared(members.start("a"))
     if how == "cancel":
         member.life.cancel()
         await asyncio.wait({member.life})
@@ -190,8 +185,7 @@ async def test_close_ends_after_its_timeout(group: EmulatedGroup) -> None:
         callback_us=lambda kind, _: 0 if kind is CallbackKind.ASSIGNED else 3_600_000_000,
         close_timeout_ms=100,
     )
-    member = group.classic("a", stuck)
-    await group.until_shared(member)
+    (member,) = await group.until_shared(group.classic("a", stuck))
     await group.server.stop()
     membership = member.consumer.membership
     assert isinstance(membership, Membership)
@@ -205,8 +199,7 @@ async def test_close_ends_after_its_timeout(group: EmulatedGroup) -> None:
 
 
 async def test_heartbeats_join_acknowledge_and_keep_the_interval(group: EmulatedGroup) -> None:
-    member = group.member("a", group_remote_assignor="range", client_rack="r1")
-    await group.until_shared(member)
+    (member,) = await group.until_shared(group.member("a", group_remote_assignor="range", client_rack="r1"))
     await until(lambda: len(member.heartbeats) >= 4)
     join, acknowledgement, later = member.heartbeats[:3]
     assert (join.member_epoch, join.topics, join.owned, join.rack) == (0, ("t",), (), "r1")
@@ -218,8 +211,7 @@ async def test_heartbeats_join_acknowledge_and_keep_the_interval(group: Emulated
 
 
 async def test_a_fenced_member_loses_its_partitions_and_joins_again(group: EmulatedGroup) -> None:
-    first, second = group.member("a"), group.member("b")
-    await group.until_shared(first, second)
+    first, second = await group.until_shared(group.member("a"), group.member("b"))
     member_id = first.consumer.membership.generation.member_id
     removal = LeaveGroup("g", (LeavingMember(member_id, None, "by an admin"),), 5, "admin")
     _ = await second.consumer.ask_coordinator(removal)
@@ -231,8 +223,7 @@ async def test_a_fenced_member_loses_its_partitions_and_joins_again(group: Emula
 
 async def test_a_broker_that_has_lost_the_group_ends_the_member(group: EmulatedGroup) -> None:
     """As in Kafka's client: GROUP_ID_NOT_FOUND is fatal."""
-    member = group.member("a")
-    await group.until_shared(member)
+    (member,) = await group.until_shared(group.member("a"))
     await group.restart()
     await asyncio.wait_for(member.life, PATIENCE_S)
     assert member.consumer.failure == "GROUP_ID_NOT_FOUND"
@@ -242,8 +233,7 @@ async def test_a_broker_that_has_lost_the_group_ends_the_member(group: EmulatedG
 
 @SHORT_SESSIONS
 async def test_a_member_that_is_cut_off_is_fenced_and_comes_back(group: EmulatedGroup) -> None:
-    first, second = group.member("a"), group.member("b")
-    await group.until_shared(first, second)
+    first, second = await group.until_shared(group.member("a"), group.member("b"))
     first.consumer.cut_off()
     await group.until_shared(second)
     first.consumer.reconnect()
@@ -253,8 +243,7 @@ async def test_a_member_that_is_cut_off_is_fenced_and_comes_back(group: Emulated
 
 
 async def test_a_short_loss_of_the_connection_costs_nothing(group: EmulatedGroup) -> None:
-    first, second = group.member("a"), group.member("b")
-    await group.until_shared(first, second)
+    first, second = await group.until_shared(group.member("a"), group.member("b"))
     had, sent = first.owned, len(first.heartbeats)
     first.consumer.cut_off()
     first.consumer.reconnect()
@@ -289,8 +278,7 @@ async def test_members_follow_their_coordinator_to_another_broker() -> None:
 
 
 async def test_a_member_without_auto_commit_commits_nothing(group: EmulatedGroup, members: Members) -> None:
-    member = members.start("a", enable_auto_commit=False)
-    await group.until_shared(member)
+    (member,) = await group.until_shared(members.start("a", enable_auto_commit=False))
     member.consumer.positions.processed(TopicPartition("t", 0), Position(5))
     await member.close()
     [closed] = member.of(events.PartitionsRevoked)
@@ -301,8 +289,7 @@ async def test_heartbeats_go_on_while_a_listener_works(group: EmulatedGroup) -> 
     slow = ApplicationBehaviour(
         callback_us=lambda kind, _: 1_000_000 if kind is CallbackKind.REVOKED else 0,
     )
-    first = group.member("a", slow)
-    await group.until_shared(first)
+    (first,) = await group.until_shared(group.member("a", slow))
     second = group.member("b")
     await until(lambda: first.of(events.PartitionsRevoked))
     sent = len(first.heartbeats)
@@ -313,8 +300,7 @@ async def test_heartbeats_go_on_while_a_listener_works(group: EmulatedGroup) -> 
 
 @SHORT_SESSIONS
 async def test_a_paused_process_says_nothing_and_is_fenced(group: EmulatedGroup) -> None:
-    first, second = group.member("a"), group.member("b")
-    await group.until_shared(first, second)
+    first, second = await group.until_shared(group.member("a"), group.member("b"))
     first.consumer.pause()
     await asyncio.sleep(0)
     sent = len(first.heartbeats)

@@ -115,8 +115,8 @@ class EmulatedGroup:
         }
         return self.member(name, application, group_protocol=GroupProtocol.CLASSIC, **(short | settings))
 
-    async def until_shared(self, *members: Member) -> None:
-        """Every partition of "t" has one owner, every member has its part and nothing is under way."""
+    async def until_shared(self, *members: Member) -> tuple[Member, ...]:
+        """Return the members once all partitions of "t" are shared out and nothing is under way."""
 
         def is_shared() -> bool:
             parts = [member.owned for member in members]
@@ -130,6 +130,7 @@ class EmulatedGroup:
             )
 
         await until(is_shared)
+        return members
 
     def _on_events(self, _time_us: int, seen: Iterable[Any]) -> None:
         self.seen.extend(seen)

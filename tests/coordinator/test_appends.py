@@ -55,7 +55,7 @@ def test_without_a_policy_every_append_is_committed_at_once() -> None:
 
 def test_a_timer_of_a_group_that_was_never_there_counts_as_one_that_has_fired() -> None:
     world = World(no_delay())
-    world.append_error = Error.NOT_ENOUGH_REPLICAS
+    world.driver.append_error = Error.NOT_ENOUGH_REPLICAS
     world.join(version=4, group="never", session=9_000)
     effects = world.coordinator.fire_one(9_000)
     assert effects is not None
@@ -69,7 +69,7 @@ def test_a_group_that_no_write_covers_goes_with_the_next_one_that_fails() -> Non
     assert world.commit(metadata="x" * 5_000, group="dirty") is Error.OFFSET_METADATA_TOO_LARGE
     assert world.coordinator.groups == ["dirty"]
     assert world.describe("dirty").state == "Dead", "reads see what is committed"
-    world.append_error = Error.NOT_ENOUGH_REPLICAS
+    world.driver.append_error = Error.NOT_ENOUGH_REPLICAS
     world.commit(group="other")
     assert world.coordinator.groups == []
 
@@ -77,7 +77,7 @@ def test_a_group_that_no_write_covers_goes_with_the_next_one_that_fails() -> Non
 def test_heartbeats_wait_for_writes_before_them_joins_do_not() -> None:
     world = World(no_delay())
     world.stable()
-    world.append_delay_ms = 10
+    world.driver.append_delay_ms = 10
     commit = world.send(
         OffsetCommit("g", "m1", None, world.group.generation, {"t": {0: CommittedOffset(7)}}, 9)
     )
@@ -94,7 +94,7 @@ def test_what_waits_for_a_write_waits_no_longer_than_a_write_itself() -> None:
     """CoordinatorRuntime: an operation without records is an event of its own, with its own timeout."""
     world = World(no_delay(commit_timeout_ms=100))
     world.stable()
-    world.append_delay_ms = 240
+    world.driver.append_delay_ms = 240
     offsets = {"t": {0: CommittedOffset(7)}}
     commit = world.send(OffsetCommit("g", "m1", None, world.group.generation, offsets, 9))
     world.advance(90)
@@ -116,7 +116,7 @@ def test_whoever_waits_is_answered_by_a_driver_that_comes_late() -> None:
     The timers fire at 400 ms."""
     world = World(no_delay(commit_timeout_ms=100))
     world.stable()
-    began_ms, world.append_delay_ms = world.now_ms, 300
+    began_ms, world.driver.append_delay_ms = world.now_ms, 300
     world.send(OffsetCommit("g", "m1", None, world.group.generation, {"t": {0: CommittedOffset(7)}}, 9))
     world.advance(50)
     first = _heartbeat(world, "m1")
@@ -136,7 +136,7 @@ def test_several_operations_wait_for_the_same_write(times_out: bool) -> None:
     world.stable()
     tokens = []
     for delay_ms in (10, 20, 30):
-        world.append_delay_ms = delay_ms
+        world.driver.append_delay_ms = delay_ms
         tokens.append(
             world.send(
                 OffsetCommit("g", "m1", None, world.group.generation, {"t": {0: CommittedOffset(1)}}, 9)
@@ -153,9 +153,9 @@ def test_several_operations_wait_for_the_same_write(times_out: bool) -> None:
 def _with_commit(world: World, append_ms: int = 500, error: Error | None = None) -> World:
     """A commit to a Stable group of two, whose write is under way."""
     world.stable()
-    world.append_delay_ms, world.append_error = append_ms, error
+    world.driver.append_delay_ms, world.driver.append_error = append_ms, error
     world.send(OffsetCommit("g", "m1", None, world.group.generation, {"t": {0: CommittedOffset(7)}}, 9))
-    world.append_error = None
+    world.driver.append_error = None
     return world
 
 
@@ -184,7 +184,7 @@ def test_who_is_parked_in_a_group_that_is_taken_back(compatibility: Compatibilit
     world = World(no_delay(compatibility=compatibility))
     world.commit(metadata="x" * 5_000)  # makes the group, and no record of it
     token = world.join(version=3)
-    world.append_error = Error.NOT_ENOUGH_REPLICAS
+    world.driver.append_error = Error.NOT_ENOUGH_REPLICAS
     world.commit(group="other")
     told = not compatibility.is_to_the_letter
     assert world.error(token) is (Error.COORDINATOR_NOT_AVAILABLE if told else None)

@@ -143,28 +143,19 @@ def test_names_and_numbers_are_those_of_kafkas_protocol() -> None:
 @pytest.mark.parametrize(
     ("request_", "error", "response"),
     [
-        (
-            OffsetCommit("g", "m", None, 1, _OFFSETS, 9),
-            _BUSY,
-            OffsetCommitResponse((("t", 0, _BUSY), ("t", 3, _BUSY), ("u", 1, _BUSY))),
-        ),
+        (OffsetCommit("g", "m", None, 1, _OFFSETS, 9), _BUSY,
+         OffsetCommitResponse((("t", 0, _BUSY), ("t", 3, _BUSY), ("u", 1, _BUSY)))),
         # before version 2 the response has no error of the group
-        (
-            OffsetFetch("g", {"t": (0, 3)}, 1),
-            _BUSY,
-            OffsetFetchResponse(_BUSY, (("t", 0, _NOTHING, _BUSY), ("t", 3, _NOTHING, _BUSY))),
-        ),
+        (OffsetFetch("g", {"t": (0, 3)}, 1), _BUSY,
+         OffsetFetchResponse(_BUSY, (("t", 0, _NOTHING, _BUSY), ("t", 3, _NOTHING, _BUSY)))),
         (OffsetFetch("g", {"t": (0, 3)}, 2), _BUSY, OffsetFetchResponse(_BUSY, ())),
         (OffsetFetch("g", None, 1), _BUSY, OffsetFetchResponse(_BUSY, ())),
         (LeaveGroup("g", (LeavingMember("m", "i"),), 5), _BUSY, LeaveGroupResponse(_BUSY, ())),
         # nobody is a member of a group that does not exist
-        (
-            LeaveGroup("g", (LeavingMember("m", "i"),), 5),
-            _UNKNOWN,
-            LeaveGroupResponse(Error.NONE, (LeftMember("m", "i", _UNKNOWN),)),
-        ),
+        (LeaveGroup("g", (LeavingMember("m", "i"),), 5), _UNKNOWN,
+         LeaveGroupResponse(Error.NONE, (LeftMember("m", "i", _UNKNOWN),))),
     ],
-)
+)  # fmt: skip
 def test_an_error_stands_where_the_api_has_a_field_for_it(
     request_: GroupRequest, error: Error, response: Response
 ) -> None:

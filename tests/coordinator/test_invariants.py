@@ -82,9 +82,9 @@ class Histories(RuleBasedStateMachine):
     def sync(self, pick: int, error: Error | None) -> None:
         member = self._someone(pick)
         self._replace_parked(member, sync=True)
-        self.world.append_error = error
+        self.world.driver.append_error = error
         self.expected.add(self.world.sync(member, {member: b"plan"}, instance=self._instance(member)))
-        self.world.append_error = None
+        self.world.driver.append_error = None
 
     def _replace_parked(self, member: str, *, sync: bool) -> None:
         """A second request replaces a parked first one, as in Kafka: that one is never answered."""
@@ -113,10 +113,10 @@ class Histories(RuleBasedStateMachine):
         group = self.world.classic_group()
         generation = -1 if group is None else group.generation
         offsets = {"t": {0: CommittedOffset(1)}}
-        self.world.append_error = error
+        self.world.driver.append_error = error
         request = OffsetCommit("g", member, self._instance(member), generation, offsets, 9)
         self.expected.add(self.world.send(request))
-        self.world.append_error = None
+        self.world.driver.append_error = None
 
     @rule(duration_ms=st.sampled_from([0, 1, 500, 3_000, 6_000, 20_000]))
     def advance(self, duration_ms: int) -> None:
@@ -124,7 +124,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(delay_ms=st.sampled_from([0, 0, 5, 6_000]))
     def appends_take(self, delay_ms: int) -> None:
-        self.world.append_delay_ms = delay_ms
+        self.world.driver.append_delay_ms = delay_ms
 
     @precondition(lambda self: self.world.classic_group() is not None)
     @invariant()

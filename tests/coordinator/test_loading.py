@@ -86,7 +86,7 @@ def test_a_group_that_was_never_written_is_gone_and_offsets_alone_make_one(world
     world.move()
     assert world.committed() == 5
     other = World(no_delay())
-    other.append_delay_ms = 1_000
+    other.driver.append_delay_ms = 1_000
     other.join()
     other.move()
     assert other.coordinator.groups == []
@@ -95,7 +95,7 @@ def test_a_group_that_was_never_written_is_gone_and_offsets_alone_make_one(world
 def _commit_under_way(world: World) -> list[Any]:
     """A commit and a heartbeat that wait for a write of 500 ms, and the sync of the next round's leader."""
     world.stable(members=2)
-    world.append_delay_ms = 500
+    world.driver.append_delay_ms = 500
     generation = world.group.generation
     commit = world.send(OffsetCommit("g", "m1", None, generation, {"t": {0: CommittedOffset(7)}}, 9))
     heartbeat = world.send(Heartbeat("g", "m1", None, generation, 4))

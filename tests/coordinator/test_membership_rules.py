@@ -49,7 +49,7 @@ def _static(rebalance: int = 60_000, **options: int) -> World:
 def test_a_leader_whose_write_ends_in_a_round_is_answered_by_the_round() -> None:
     """Kafka throws there, unseen: the leader would be sent members that have no protocol yet."""
     world = _static()
-    world.append_delay_ms = 25
+    world.driver.append_delay_ms = 25
     token = world.join(instance="i1", version=9)
     world.join()
     world.advance(25)
@@ -65,9 +65,9 @@ def test_a_return_that_cannot_be_written_is_an_event_each_way_and_fences_the_new
     world.join(instance="i")
     world.advance(0)
     world.complete()
-    world.append_delay_ms, world.append_error = 100, Error.NOT_ENOUGH_REPLICAS
+    world.driver.append_delay_ms, world.driver.append_error = 100, Error.NOT_ENOUGH_REPLICAS
     world.join(instance="i", token="back")
-    world.append_error = None
+    world.driver.append_error = None
     world.join()
     assert world.error("back") is Error.NONE
     parked = world.sync("m2", {"m2": b"plan"})

@@ -39,7 +39,7 @@ def test_long_metadata_is_refused_partition_by_partition(metadata: str, refused:
 def test_stable_reads_wait_for_writes_in_flight() -> None:
     world = World()
     world.commit()
-    world.append_delay_ms = 10
+    world.driver.append_delay_ms = 10
     world.send(OffsetCommit("g", "", None, -1, {"t": {0: CommittedOffset(2)}}, 9))
     at_once = world.send(OffsetFetch("g", {"t": (0,)}, 9))
     later = world.send(OffsetFetch("g", {"t": (0,)}, 9, require_stable=True))

@@ -19,34 +19,13 @@ from groupstorm.turns import at_once
 @pytest.mark.parametrize(
     "regex",
     [
-        *(
-            "",
-            "foo|bar",
-            "a{1000}",
-            "(?<n>a)",
-            "(?P<n>a)",
-            "(?P<n>a)(?<m>b)",
-            r"\pN",
-            r"\p{Greek}",
-            "a{,2}",
-            "a*?",
-        ),
-        *(
-            r"\Q*\E",
-            r"\Q(?P<n>",
-            "(?i)A",
-            "(?U)a*",
-            "(?s).",
-            r"\z",
-            r"\A",
-            "[[:alpha:]]",
-            "[]a]",
-            "[^]a]",
-            "()",
-        ),
+        *("", "foo|bar", "a{1000}", "(?<n>a)", "(?P<n>a)", "(?P<n>a)(?<m>b)", r"\pN", r"\p{Greek}", "a{,2}",
+          "a*?"),
+        *(r"\Q*\E", r"\Q(?P<n>", "(?i)A", "(?U)a*", "(?s).", r"\z", r"\A", "[[:alpha:]]", "[]a]", "[^]a]",
+          "()"),
         *(r"\x{e9}", "é+", r"\é", "[(?P<n>][(?P<n>]", r"\(?P<n>a(?P<n>b)", "a|*"[:2]),
     ],
-)
+)  # fmt: skip
 def test_taken(regex: str) -> None:
     assert problem_of(regex) is None
 
@@ -54,26 +33,12 @@ def test_taken(regex: str) -> None:
 @pytest.mark.parametrize(
     "regex",
     [
-        *(
-            "[",
-            "(foo",
-            "a)",
-            "a{1001}",
-            "a{2,1}",
-            "x**",
-            "a++",
-            "+a",
-            "*",
-            "a|*",
-            "(?",
-            "(?x)a",
-            "(?z)",
-            "(?=x)",
-        ),
+        *("[", "(foo", "a)", "a{1001}", "a{2,1}", "x**", "a++", "+a", "*", "a|*", "(?", "(?x)a", "(?z)",
+          "(?=x)"),
         *(r"\C", r"\Z", r"\1", r"\8", r"\R", r"\K", r"\h", "[z-a]", "[[:nope:]]", r"\p{Nope}", "(?P=n)"),
         *("(?P<n>a)(?P<n>b)", "(?<n>a)(?P<n>b)", "(?P<>a)", "(?P<n", "\ud800"),
     ],
-)
+)  # fmt: skip
 def test_refused(regex: str) -> None:
     assert problem_of(regex)
 

@@ -158,13 +158,13 @@ class Restarts(RuleBasedStateMachine):
 
     @rule(delay_ms=st.sampled_from([0, 5, 200]))
     def appends_take(self, delay_ms: int) -> None:
-        self.world.append_delay_ms = delay_ms
+        self.world.driver.append_delay_ms = delay_ms
 
     @rule()
     def is_killed(self) -> None:
-        append_delay_ms = self.world.append_delay_ms
+        append_delay_ms = self.world.driver.append_delay_ms
         self.world = self.world.successor(initial_rebalance_delay_ms=self.delay_ms)
-        self.world.append_delay_ms = append_delay_ms
+        self.world.driver.append_delay_ms = append_delay_ms
         for process in self.processes:
             process.disconnected()
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,9 +13,7 @@ from groupstorm.coordinator.script.clients import scenario_uuid
 from groupstorm.coordinator.script.run import run_lines, run_scenario
 from groupstorm.coordinator.script.scenario import read_scenario
 from groupstorm.problems import InputError
-from tests.processes import run_process
-
-_ROOT = Path(__file__).parents[2]
+from tests.command import groupstorm, refused
 
 
 def run(*steps: dict[str, Any], config: dict[str, Any] | None = None, name: str | int = "t") -> Any:
@@ -174,36 +169,19 @@ def test_a_line_that_is_no_scenario_ends_the_run_after_the_earlier_answers(line:
     assert "\n" not in str(problem.value)
 
 
-def _command(*arguments: str, given: str = "") -> subprocess.CompletedProcess[str]:
-    return run_process(
-        [sys.executable, "-m", "groupstorm", "script", *arguments],
-        input=given,
-        capture_output=True,
-        text=True,
-        cwd=_ROOT,
-        env=os.environ | {"PYTHONPATH": str(_ROOT)},
-        check=False,
-        deadline_s=60,
-    )
-
-
 def test_the_command_reads_standard_input_or_a_file(tmp_path: Path) -> None:
     lines = '{"id": "ü", "steps": [{"op": "advance", "ms": 5}]}\n\n{"id": "b", "steps": []}\n'
-    from_input = _command("--changes", given=lines)
+    from_input = groupstorm("script", "--changes", given=lines)
     file = tmp_path / "scenarios.jsonl"
     file.write_text(lines, encoding="utf-8")
-    from_file = _command(str(file), "--changes")
+    from_file = groupstorm("script", str(file), "--changes")
     assert (from_input.returncode, from_input.stderr) == (0, "")
     assert from_input.stdout == from_file.stdout
     assert [json.loads(line)["id"] for line in from_file.stdout.splitlines()] == ["ü", "b"]
 
 
 def test_the_command_ends_with_2_and_one_line() -> None:
-    result = _command(given='{"id": "a", "steps": []}\nnonsense\n{"id": "b", "steps": []}\n')
-    assert result.returncode == 2
+    result = groupstorm("script", given='{"id": "a", "steps": []}\nnonsense\n{"id": "b", "steps": []}\n')
+    assert "standard input:2" in refused(result)
     assert len(result.stdout.splitlines()) == 1
-    (line,) = result.stderr.splitlines()
-    assert "standard input:2" in line
-    missing = _command("/no/such/file")
-    assert missing.returncode == 2
-    assert "/no/such/file" in missing.stderr
+    assert "/no/such/file" in refused(groupstorm("script", "/no/such/file"))

@@ -94,30 +94,21 @@ _WRONG: list[tuple[ShareGroupHeartbeat, Error, str]] = [
     (ShareGroupHeartbeat("g", " ", 2), Error.INVALID_REQUEST, "MemberId can't be empty."),
     (ShareGroupHeartbeat("", "a", 2), Error.INVALID_REQUEST, "GroupId can't be empty."),
     (ShareGroupHeartbeat("g", "a", 2, rack="\t"), Error.INVALID_REQUEST, "RackId can't be empty."),
-    (
-        ShareGroupHeartbeat("g", "a", 0, topics=()),
-        Error.INVALID_REQUEST,
-        "SubscribedTopicNames must be set in first request.",
-    ),
+    (ShareGroupHeartbeat("g", "a", 0, topics=()), Error.INVALID_REQUEST,
+     "SubscribedTopicNames must be set in first request."),
     (ShareGroupHeartbeat("g", "a", -2), Error.INVALID_REQUEST, "MemberEpoch is invalid."),
     (ShareGroupHeartbeat("h", "a", 2), Error.GROUP_ID_NOT_FOUND, "Share group h not found."),
     (ShareGroupHeartbeat("h", "a", -1), Error.GROUP_ID_NOT_FOUND, "Group h not found."),
     (ShareGroupHeartbeat("g", "b", -1), Error.UNKNOWN_MEMBER_ID, "Member b is not a member of group g."),
     (ShareGroupHeartbeat("g", "b", 2), Error.UNKNOWN_MEMBER_ID, "Member b is not a member of group g."),
-    (
-        ShareGroupHeartbeat("g", "a", 9),
-        Error.FENCED_MEMBER_EPOCH,
-        "The share group member has a greater member epoch (9) than the one known by the group coordinator"
-        " (3). The member must abandon all its partitions and rejoin.",
-    ),
-    (
-        ShareGroupHeartbeat("g", "a", 1),
-        Error.FENCED_MEMBER_EPOCH,
-        "The share group member has a smaller member epoch (1) than the one known by the group coordinator"
-        " (3), and it does not match the previous member epoch (2). The member must abandon all its"
-        " partitions and rejoin.",
-    ),
-]
+    (ShareGroupHeartbeat("g", "a", 9), Error.FENCED_MEMBER_EPOCH,
+     "The share group member has a greater member epoch (9) than the one known by the group coordinator"
+     " (3). The member must abandon all its partitions and rejoin."),
+    (ShareGroupHeartbeat("g", "a", 1), Error.FENCED_MEMBER_EPOCH,
+     "The share group member has a smaller member epoch (1) than the one known by the group coordinator"
+     " (3), and it does not match the previous member epoch (2). The member must abandon all its"
+     " partitions and rejoin."),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("request_", "error", "message"), _WRONG, ids=lambda one: str(one)[:40])

@@ -163,66 +163,33 @@ _WRONG: list[tuple[dict[str, Any], Error, str]] = [
     ({"standby": None}, Error.INVALID_REQUEST, "StandbyTasks must be empty when (re-)joining."),
     ({"warmup": {"0": []}}, Error.INVALID_REQUEST, "WarmupTasks must be empty when (re-)joining."),
     ({"topology": None}, Error.INVALID_REQUEST, "Topology must be non-null when (re-)joining."),
-    (
-        {"topology": {"epoch": 1, "subtopologies": [{"id": "0", "sources": ["in"], "regex": ["x"]}]}},
-        Error.INVALID_REQUEST,
-        "Regular expressions for source topics are not supported yet.",
-    ),
-    (
-        {"topology": {"subtopologies": [{"id": "0", "changelogs": [{"name": "s", "partitions": 2}]}]}},
-        Error.STREAMS_INVALID_TOPOLOGY,
-        "Changelog topic s must have an undefined partition count, but it is set to 2.",
-    ),
-    (
-        {"topology": {"epoch": 2, "subtopologies": []}},
-        Error.INVALID_REQUEST,
-        "Topology updates are not supported yet.",
-    ),
+    ({"topology": {"epoch": 1, "subtopologies": [{"id": "0", "sources": ["in"], "regex": ["x"]}]}},
+     Error.INVALID_REQUEST, "Regular expressions for source topics are not supported yet."),
+    ({"topology": {"subtopologies": [{"id": "0", "changelogs": [{"name": "s", "partitions": 2}]}]}},
+     Error.STREAMS_INVALID_TOPOLOGY,
+     "Changelog topic s must have an undefined partition count, but it is set to 2."),
+    ({"topology": {"epoch": 2, "subtopologies": []}}, Error.INVALID_REQUEST,
+     "Topology updates are not supported yet."),
     ({"epoch": -2, "topology": None}, Error.INVALID_REQUEST, "InstanceId can't be null."),
-    (
-        {"epoch": -3, "topology": None},
-        Error.INVALID_REQUEST,
-        "MemberEpoch is -3, but must be greater than or equal to -2.",
-    ),
+    ({"epoch": -3, "topology": None}, Error.INVALID_REQUEST,
+     "MemberEpoch is -3, but must be greater than or equal to -2."),
     ({"epoch": 2}, Error.INVALID_REQUEST, "Topology can only be provided when (re-)joining."),
-    (
-        {"epoch": 2, "topology": None, "warmup": None},
-        Error.INVALID_REQUEST,
-        "If one task-type is non-null, all must be non-null.",
-    ),
-    (
-        {"epoch": 2, "topology": None, "active": {"7": [0]}},
-        Error.INVALID_REQUEST,
-        "Subtopology 7 does not exist in the topology.",
-    ),
-    (
-        {"epoch": 2, "topology": None, "warmup": {"0": [3]}},
-        Error.INVALID_REQUEST,
-        "Task 3 for subtopology 0 is invalid. Number of tasks for this subtopology: 3",
-    ),
-    (
-        {"epoch": 2, "topology": None, "task_offsets": [["1", 0, 5], ["1", 0, 6]]},
-        Error.INVALID_REQUEST,
-        "Task offsets contain a duplicate entry for subtopology 1 and partition 0.",
-    ),
-    (
-        {"epoch": 9, "topology": None},
-        Error.FENCED_MEMBER_EPOCH,
-        "The streams group member has a greater member epoch (9) than the one known by the group coordinator"
-        " (2). The member must abandon all its partitions and rejoin.",
-    ),
-    (
-        {"epoch": 2, "topology": None, "member": "x"},
-        Error.UNKNOWN_MEMBER_ID,
-        "Member x is not a member of group g.",
-    ),
-    (
-        {"epoch": 2, "topology": None, "instance": "j"},
-        Error.UNKNOWN_MEMBER_ID,
-        "Instance id j is unknown.",
-    ),
+    ({"epoch": 2, "topology": None, "warmup": None}, Error.INVALID_REQUEST,
+     "If one task-type is non-null, all must be non-null."),
+    ({"epoch": 2, "topology": None, "active": {"7": [0]}}, Error.INVALID_REQUEST,
+     "Subtopology 7 does not exist in the topology."),
+    ({"epoch": 2, "topology": None, "warmup": {"0": [3]}}, Error.INVALID_REQUEST,
+     "Task 3 for subtopology 0 is invalid. Number of tasks for this subtopology: 3"),
+    ({"epoch": 2, "topology": None, "task_offsets": [["1", 0, 5], ["1", 0, 6]]}, Error.INVALID_REQUEST,
+     "Task offsets contain a duplicate entry for subtopology 1 and partition 0."),
+    ({"epoch": 9, "topology": None}, Error.FENCED_MEMBER_EPOCH,
+     "The streams group member has a greater member epoch (9) than the one known by the group coordinator"
+     " (2). The member must abandon all its partitions and rejoin."),
+    ({"epoch": 2, "topology": None, "member": "x"}, Error.UNKNOWN_MEMBER_ID,
+     "Member x is not a member of group g."),
+    ({"epoch": 2, "topology": None, "instance": "j"}, Error.UNKNOWN_MEMBER_ID, "Instance id j is unknown."),
     ({"epoch": 2, "topology": None, "group": "h"}, Error.GROUP_ID_NOT_FOUND, "Streams group h not found."),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("fields", "error", "message"), _WRONG, ids=lambda one: str(one)[:40])

@@ -131,7 +131,7 @@ class _Environment:
             "show": self._show,
             "join": self._join,
             "sync": self._sync,
-            "heartbeat": self._member_request,
+            "heartbeat": self._send_step,
             "leave": self._leave,
             "commit": self._commit,
             "fetch": self._fetch,
@@ -206,7 +206,7 @@ class _Environment:
     def _beat(self, name: str) -> None:
         client = self._driver.clients.get(name)
         lines, shown_ms, last = len(self._lines), self._shown_ms, client.last
-        self._member_request(CommandLine("heartbeat", [name], {}))
+        self._send_step(CommandLine("heartbeat", [name], {}))
         if client.last in ("heartbeat:NONE", last):
             del self._lines[lines:]
             self._shown_ms = shown_ms
@@ -334,9 +334,6 @@ class _Environment:
             ]
             plan["$" + name] = b64encode(encode_assignment(assigned, None, 1)).decode()
         self._send_step(words, assignments=plan)
-
-    def _member_request(self, words: CommandLine) -> None:
-        self._send_step(words)
 
     def _leave(self, words: CommandLine) -> None:
         self._running[words.names[0]] = False

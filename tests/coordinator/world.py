@@ -85,24 +85,6 @@ class World:
         return self.driver.appended
 
     @property
-    def append_delay_ms(self) -> int:
-        """The duration of the next appends."""
-        return self.driver.append_delay_ms
-
-    @append_delay_ms.setter
-    def append_delay_ms(self, delay_ms: int) -> None:
-        self.driver.append_delay_ms = delay_ms
-
-    @property
-    def append_error(self) -> Error | None:
-        """The error that the next appends end in."""
-        return self.driver.append_error
-
-    @append_error.setter
-    def append_error(self, error: Error | None) -> None:
-        self.driver.append_error = error
-
-    @property
     def group(self) -> ClassicGroup:
         group = self.classic_group()
         assert group is not None

@@ -158,3 +158,8 @@ END_OF_FORMED: Final = {
     "member_id": "a-1",
     "generation": 9,
 }
+
+
+def of_formed(folder: Path, *rows: Mapping[str, Any]) -> Explanation:
+    """The explanation of a group of two that has formed, and of these rows behind it."""
+    return explained(trace_of(folder, [*FORMED, *rows, END_OF_FORMED]))

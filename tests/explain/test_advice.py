@@ -44,60 +44,24 @@ LOWER = (
 @pytest.mark.parametrize(
     ("preset", "variant", "settings", "pattern", "advice"),
     [
-        (
-            "rolling-deploy",
-            "eager",
-            SMALL,
-            "deploy-wave",
-            f"Try cooperative-sticky {COST}; {STATIC[0].lower()}{STATIC[1:]}",
-        ),
+        ("rolling-deploy", "eager", SMALL, "deploy-wave",
+         f"Try cooperative-sticky {COST}; {STATIC[0].lower()}{STATIC[1:]}"),
         ("rolling-deploy", "cooperative", SMALL, "deploy-wave", STATIC),
-        (
-            "rolling-deploy",
-            "cooperative",
-            {**SMALL, "client_profile": ["franz-go"]},
-            "deploy-wave",
-            f"{STATIC} In franz-go group.instance.id is InstanceID and session.timeout.ms is SessionTimeout.",
-        ),
+        ("rolling-deploy", "cooperative", {**SMALL, "client_profile": ["franz-go"]}, "deploy-wave",
+         f"{STATIC} In franz-go group.instance.id is InstanceID and session.timeout.ms is SessionTimeout."),
         ("rolling-deploy", "static", SMALL, "deploy-wave", NO_ROUND),
-        (
-            "rolling-deploy",
-            "static",
-            {**SMALL, "partition.assignment.strategy": ["range"]},
-            "deploy-wave",
-            NO_ROUND,
-        ),
-        (
-            "rolling-deploy",
-            "consumer",
-            SMALL,
-            "deploy-wave",
-            STATIC.replace("session", "group.consumer.session", 1),
-        ),
-        (
-            "migrate-streams",
-            "at-once",
-            {"topics": 1, "partitions": 6},
-            "migration-refused",
-            "Stop all instances, and let them leave the group or wait for session.timeout.ms: an application "
-            "changes its protocol only while its group has no members (groupstorm compare migrate-streams).",
-        ),
-        pytest.param(
-            "stateful-warmup",
-            "streams",
-            {"partitions": 6},
-            "waits-for-heartbeat",
-            "Lower group.streams.heartbeat.interval.ms, and its bound in the broker, "
-            "group.streams.min.heartbeat.interval.ms (5 s).",
-            marks=pytest.mark.slow,
-        ),
-        (
-            "static-trap",
-            "deployment-leaves",
-            {},
-            "deploy-wave",
-            "Keep each group.instance.id over restarts (StatefulSet), and close without LeaveGroup.",
-        ),
+        ("rolling-deploy", "static", {**SMALL, "partition.assignment.strategy": ["range"]}, "deploy-wave",
+         NO_ROUND),
+        ("rolling-deploy", "consumer", SMALL, "deploy-wave",
+         STATIC.replace("session", "group.consumer.session", 1)),
+        ("migrate-streams", "at-once", {"topics": 1, "partitions": 6}, "migration-refused",
+         "Stop all instances, and let them leave the group or wait for session.timeout.ms: an application "
+         "changes its protocol only while its group has no members (groupstorm compare migrate-streams)."),
+        pytest.param("stateful-warmup", "streams", {"partitions": 6}, "waits-for-heartbeat",
+                     "Lower group.streams.heartbeat.interval.ms, and its bound in the broker, "
+                     "group.streams.min.heartbeat.interval.ms (5 s).", marks=pytest.mark.slow),
+        ("static-trap", "deployment-leaves", {}, "deploy-wave",
+         "Keep each group.instance.id over restarts (StatefulSet), and close without LeaveGroup."),
         (
             "slow-member-hostage",
             "eager",
@@ -106,39 +70,21 @@ LOWER = (
             "member-3: lower max.poll.interval.ms (it is the rebalance timeout) or max.poll.records, "
             + NEW_PROTOCOL,
         ),
-        (
-            "slow-member-hostage",
-            "eager-short-poll-interval",
-            SIX,
-            "held-join-phase",
-            f"member-3: lower max.poll.records, {NEW_PROTOCOL}",
-        ),
-        (
-            "duplicates-on-revoke",
-            "drains-too-long",
-            SMALL,
-            "max-poll-interval",
-            "Raise max.poll.interval.ms above the 40.0 s of a rebalance callback, or do less in it.",
-        ),
-        (
-            "rolling-deploy",
-            "eager",
-            {**SIX, "client_profile": ["aiokafka"], "partition.assignment.strategy": ["range"]},
-            "needless-moves",
-            "Use an assignor that keeps what it can: cooperative-sticky, or sticky. In aiokafka "
-            "there is no cooperative-sticky.",
-        ),
-        (
-            "cold-start",
-            "no-delay",
-            {"members": 10, "partitions": 20},
-            "formed-in-rounds",
-            "With a group.initial.rebalance.delay.ms above the longest time between two arrivals it forms in "
-            "one round: each arrival prolongs the delay, and nobody consumes until it is over.",
-        ),
+        ("slow-member-hostage", "eager-short-poll-interval", SIX, "held-join-phase",
+         f"member-3: lower max.poll.records, {NEW_PROTOCOL}"),
+        ("duplicates-on-revoke", "drains-too-long", SMALL, "max-poll-interval",
+         "Raise max.poll.interval.ms above the 40.0 s of a rebalance callback, or do less in it."),
+        ("rolling-deploy", "eager",
+         {**SIX, "client_profile": ["aiokafka"], "partition.assignment.strategy": ["range"]},
+         "needless-moves",
+         "Use an assignor that keeps what it can: cooperative-sticky, or sticky. In aiokafka "
+         "there is no cooperative-sticky."),
+        ("cold-start", "no-delay", {"members": 10, "partitions": 20}, "formed-in-rounds",
+         "With a group.initial.rebalance.delay.ms above the longest time between two arrivals it forms in "
+         "one round: each arrival prolongs the delay, and nobody consumes until it is over."),
         ("cold-start", "consumer", {"members": 10, "partitions": 20}, "waits-for-heartbeat", ""),
     ],
-)
+)  # fmt: skip
 def test_advice_is_for_this_group(
     tmp_path: Path, preset: str, variant: str, settings: Mapping[str, Any], pattern: str, advice: str
 ) -> None:

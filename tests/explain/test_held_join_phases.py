@@ -13,6 +13,7 @@ from tests.explain.explaining import (
     FORMED,
     added,
     explained,
+    of_formed,
     removed,
     round_of,
     scenario_storm,
@@ -102,8 +103,7 @@ def test_a_group_whose_members_have_all_left_is_empty(
     ]
     begun, *rest = round_of(100, 2, "unknown", "c-1", 16)
     begun |= {"previous_state": "unknown", "count": 1 if gone else 3}
-    rows = [*FORMED, *gone, added(100, "c", "c-1"), begun, *rest]
-    found = explained(trace_of(tmp_path, [*rows, END_OF_FORMED])).findings
+    found = of_formed(tmp_path, *gone, added(100, "c", "c-1"), begun, *rest).findings
     assert ("held-join-phase" in [one.pattern.name for one in found]) == is_held
 
 
@@ -114,8 +114,7 @@ def test_a_plan_is_to_blame_for_a_round_if_it_took_longer_than_the_session(
     """The round begins at 100 s, waits until 128 s for the session of b, and then for the plan of a."""
     begun, joined, stable = round_of(100, 2, "left", "c-1", 28)
     gone = removed(128, "b", "b-1", "session-expired")
-    rows = [*FORMED, begun, gone, joined, stable | {"s": 128 + plan_s}, END_OF_FORMED]
-    found = explained(trace_of(tmp_path, rows)).findings
+    found = of_formed(tmp_path, begun, gone, joined, stable | {"s": 128 + plan_s}).findings
     assert {one.pattern.name for one in found} == {"session-expired", "slow-assignor"}
     assert [one.pattern.name for one in found if one.rebalances] == [owner]
 

@@ -49,19 +49,14 @@ def test_an_excerpt(tmp_path: Path, excerpt: str, patterns: list[str], members: 
 #: the sessions that it costs: no log has positions.
 ROUND_TRIPS: tuple[tuple[str, str, dict[str, int], str, list[str]], ...] = (
     ("slow-member-hostage", "eager", {"members": 4, "partitions": 8}, "held-join-phase", ["held-join-phase"]),
-    (
-        "aligned-restarts",
-        "all-at-once",
-        {"members": 4, "partitions": 8},
-        "aligned-restart",
-        ["aligned-restart"],
-    ),
+    ("aligned-restarts", "all-at-once", {"members": 4, "partitions": 8}, "aligned-restart",
+     ["aligned-restart"]),
     ("rolling-deploy", "cooperative", {"members": 4, "partitions": 8}, "deploy-wave", ["deploy-wave"]),
     ("static-trap", "deployment", {"members": 10, "partitions": 20}, "static-orphan", ["held-join-phase"]),
     ("late-joiner-race", "seconds-later", {"members": 10, "partitions": 20}, "formed-in-rounds", []),
     ("stream-join", "range", {"partitions": 12}, "session-expired", []),
     ("poison-livelock", "crashes", {"members": 4, "partitions": 12}, "session-expired", ["held-join-phase"]),
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -244,8 +244,7 @@ def test_owners_are_known_behind_a_broker_that_was_started_again_with_the_groups
 def test_a_member_of_a_consumer_group_owns_what_it_has_not_given_up_yet() -> None:
     """t-1 has no owner from 13 s, when a has given it up, to 14 s, and from b's removal at 20 s to 22 s."""
     trace = consumer_group_trace()
-    trace.end(30)
-    figures = trace.figures()
+    figures = trace.ended(30)
     assert figures.unowned_partition_seconds == 3
     assert figures.unowned_max_seconds == 2
     assert figures.unowned_worst_partition == "t-1"

@@ -28,8 +28,7 @@ def test_a_member_that_is_left_with_nothing_kept_nothing() -> None:
 @pytest.mark.parametrize(("asks", "moves"), [("joined", 0), ("rejoins", 0), ("nothing", 1)])
 def test_a_member_that_asked_to_join_again_makes_another_settled_point(asks: str, moves: int) -> None:
     """The group waits for b until b crashes. If it is settled then, t-1 has no owner from which to move."""
-    trace = Trace()
-    trace.scenario("t-0", "t-1")
+    trace = Trace.begun("t-0", "t-1")
     for member in "abc":
         trace.start(0, member)
     trace.round(1, 1, {"a": ("t-0",), "b": ("t-1",), "c": ()})
@@ -44,8 +43,7 @@ def test_a_member_that_asked_to_join_again_makes_another_settled_point(asks: str
 
 def without_its_assignment() -> Trace:
     """a has its assignment of generation 1; b was answered and took nothing, so the group is not settled."""
-    trace = Trace()
-    trace.scenario("t-0")
+    trace = Trace.begun("t-0")
     trace.start(0, "a")
     trace.start(0, "b")
     trace.state_to(1, "PreparingRebalance", 0)
@@ -69,8 +67,7 @@ def test_a_member_of_the_generation_before_is_not_awaited() -> None:
 
 def consumer_group(*taken_at_s: float) -> Trace:
     """a owns t-0 and t-1; b gets t-2 and t-3 one by one in one epoch, and takes each at its time."""
-    trace = Trace()
-    trace.scenario("t-0", "t-1", "t-2", "t-3")
+    trace = Trace.begun("t-0", "t-1", "t-2", "t-3")
     trace.start(0, "a")
     trace.start(0, "b")
     trace.reconcile(1, "a", 2, ["t-0", "t-1"])

@@ -13,8 +13,7 @@ from tests.figures.tracing import Trace
 
 
 def two_members() -> Trace:
-    trace = Trace()
-    trace.scenario("t-0", "t-1")
+    trace = Trace.begun("t-0", "t-1")
     trace.start(1, "a")
     trace.start(1, "b")
     trace.round(1, 1, {"a": ("t-0",), "b": ("t-1",)})
@@ -86,8 +85,7 @@ def test_threads_of_kafka_streams_stop_with_their_process() -> None:
     """A step asks process i, whose threads are members, in a rolling restart; one thread is killed meanwhile.
     Thread 1 waits 5 s for its successor, thread 2 waits 3 s."""
     one, two = "i-StreamThread-1", "i-StreamThread-2"
-    trace = Trace()
-    trace.scenario("t-0", "t-1")
+    trace = Trace.begun("t-0", "t-1")
     trace.start(1, one)
     trace.start(1, two)
     trace.round(1, 1, {one: ("t-0",), two: ("t-1",)})
@@ -345,8 +343,7 @@ def test_a_stop_of_which_the_coordinators_log_says_first_is_no_crash(owned: str)
     if owned:
         trace.revoke(10.001, "a", 1, "t-0", cause="close")
     trace.add(10.002, Source.MEMBER, member_events.MemberClosed("g", "a", "a-id", "left"))
-    trace.end(20)
-    figures = trace.figures()
+    figures = trace.ended(20)
     assert (figures.crashes, figures.deploys, figures.cost_per_deploy_partition_seconds) == (1, None, None)
     assert figures.deploy_unowned_partition_seconds == pytest.approx(9.999 if owned else 0)
 
@@ -359,8 +356,7 @@ def test_of_the_members_that_come_in_an_import_one_takes_the_place_of_one_that_e
         trace.start(at_s, name)
         trace.revoke(at_s + 1, "b", 1, "t-1")
         trace.take(at_s + 2, "b", 1, "t-1")
-    trace.end(40)
-    figures = trace.figures()
+    figures = trace.ended(40)
     assert (figures.unowned_partition_seconds, figures.crash_unowned_partition_seconds) == (3, 2)
 
 
@@ -381,5 +377,4 @@ def test_a_thread_that_owns_nothing_and_closes_without_a_word_is_no_crash() -> N
         trace.start(15, name, member_id=f"{name}-2")
     for name in names:
         trace.remove(55, name, cause="session-expired")
-    trace.end(60)
-    assert trace.figures().crashes == 0
+    assert trace.ended(60).crashes == 0

@@ -7,33 +7,27 @@ from tests.figures.tracing import SECOND, Trace
 
 
 def test_a_row_of_another_member_changes_nothing() -> None:
-    trace = Trace()
-    trace.scenario("t-0", record_rate=10, process_rate=1000)
+    trace = Trace.begun("t-0", record_rate=10, process_rate=1000)
     trace.take(0, "a", 1, "t-0")
     trace.rates(5, "b", {"t-0": (0, 1)})
-    trace.end(10)
-    assert trace.figures().records_processed == 100
+    assert trace.ended(10).records_processed == 100
 
 
 def test_a_log_that_changes_after_its_first_owner_began() -> None:
     """The owner begins at 0 in that instant: a row behind it does not say where the log began."""
-    trace = Trace()
-    trace.scenario("t-0", record_rate=10, process_rate=0)
+    trace = Trace.begun("t-0", record_rate=10, process_rate=0)
     trace.take(0, "a", 1, "t-0", at=0)
     trace.logs(0, {"t-0": (50, 0)})
-    trace.end(10)
-    assert trace.figures().lag_peak == 50
+    assert trace.ended(10).lag_peak == 50
 
 
 def test_records_begin_with_the_first_rate_above_zero() -> None:
-    trace = Trace()
-    trace.scenario("t-0", record_rate=0, process_rate=50)
+    trace = Trace.begun("t-0", record_rate=0, process_rate=50)
     trace.take(0, "a", 1, "t-0")
     trace.logs(5, {"t-0": (0, 0)})
     assert trace.figures().lag_peak is None
     trace.logs(10, {"t-0": (0, 100)})
-    trace.end(20)
-    figures = trace.figures()
+    figures = trace.ended(20)
     assert figures.lag_peak == 500
     assert figures.records_processed == 500
 
@@ -62,8 +56,7 @@ def stuck(trace: Trace, *stable_s: float) -> int | None:
 
 def stopped() -> Trace:
     """One partition, whose owner does not get anywhere from the first second on."""
-    trace = Trace()
-    trace.scenario("t-0", record_rate=10, process_rate=10)
+    trace = Trace.begun("t-0", record_rate=10, process_rate=10)
     trace.take(0, "a", 1, "t-0")
     trace.rates(1, "a", {"t-0": (10, 0)})
     return trace
@@ -76,14 +69,12 @@ def test_a_group_that_begins_again_at_the_same_number_begins_another_generation(
     for at_s, state, number in ((10, "Stable", 1), (20, "Stable", 1), (30, "Empty", 2), (40, "Stable", 1)):
         trace.state_to(at_s, state, number)
     trace.rows.sort(key=lambda row: row[0])
-    trace.end(100)
-    assert trace.figures().generations_without_progress_max == 2
+    assert trace.ended(100).generations_without_progress_max == 2
 
 
 def test_progress_is_what_goes_beyond_the_furthest_so_far() -> None:
     """By its rate a had come to 100 at 10 s; a row then says 50: what leads back to 100 is no progress."""
-    trace = Trace()
-    trace.scenario("t-0", record_rate=20, process_rate=10)
+    trace = Trace.begun("t-0", record_rate=20, process_rate=10)
     trace.take(0, "a", 1, "t-0")
     trace.rates(11, "a", {"t-0": (50, 0)})
     trace.rates(21, "a", {"t-0": (90, 0)})
@@ -93,32 +84,27 @@ def test_progress_is_what_goes_beyond_the_furthest_so_far() -> None:
 
 def test_ages_of_records() -> None:
     """t-0 stands from 1 s to 31 s; t-1 is a little too slow; nobody had to wait for t-2."""
-    trace = Trace()
-    trace.scenario("t-0", "t-1", "t-2", record_rate=10, process_rate=1000)
+    trace = Trace.begun("t-0", "t-1", "t-2", record_rate=10, process_rate=1000)
     trace.take(0, "a", 1, "t-0", "t-1", "t-2")
     trace.rates(0, "a", {"t-1": (0, 9)})
     trace.revoke(1, "a", 1, "t-0", at=10)
     trace.take(31, "b", 2, "t-0", at=10)
-    trace.end(100)
-    figures = trace.figures()
+    figures = trace.ended(100)
     # the record at offset 10 of t-0 had arrived 1.1 s after the beginning
     assert figures.staleness_max_seconds == 31 - 1.1
     assert figures.staleness_worst_partition == "t-0"
     assert figures.staleness_p95_seconds == 31 - 1.1
     trace.rows.pop()
-    trace.end(1000)
-    figures = trace.figures()
+    figures = trace.ended(1000)
     assert figures.staleness_max_seconds == 99.9  # t-1 has come to 9,000, and its next record at 900.1 s
     assert figures.staleness_worst_partition == "t-1"
 
 
 def test_of_equal_ages_the_first_by_name() -> None:
-    trace = Trace()
-    trace.scenario("t-1", "t-0", record_rate=10, process_rate=1000)
+    trace = Trace.begun("t-1", "t-0", record_rate=10, process_rate=1000)
     trace.take(0, "a", 1, "t-0", "t-1")
     trace.crash(1, "a", 1, "t-0", "t-1", at=10)
-    trace.end(10)
-    figures = trace.figures()
+    figures = trace.ended(10)
     assert figures.staleness_worst_partition == figures.unowned_worst_partition == "t-0"
 
 
@@ -130,13 +116,11 @@ def test_the_95th_percentile_of_partitions() -> None:
     trace.take(0, "a", 1, *names)
     for number, name in enumerate(names):
         trace.revoke(1 + number, "a", 1, name, at=10 * (1 + number))
-    trace.end(30)
-    assert trace.figures().staleness_p95_seconds == 30 - 2.1
+    assert trace.ended(30).staleness_p95_seconds == 30 - 2.1
 
 
 def test_records_that_a_member_gets_more_than_another() -> None:
-    trace = Trace()
-    trace.scenario("t-0", "t-1", "t-2", record_rate=10, process_rate=1000)
+    trace = Trace.begun("t-0", "t-1", "t-2", record_rate=10, process_rate=1000)
     for member in ("a", "b"):
         trace.start(0, member)
     trace.logs(0, {"t-0": (0, 70)})
@@ -144,17 +128,14 @@ def test_records_that_a_member_gets_more_than_another() -> None:
     assert trace.figures().imbalance_records_max == 50
     trace.logs(5, {"t-0": (350, 30), "t-1": (50, 200)})
     trace.round(6, 2, {"a": (), "b": ()})
-    trace.end(10)
-    assert trace.figures().imbalance_records_max == 180
+    assert trace.ended(10).imbalance_records_max == 180
 
 
 def test_one_record_is_progress_in_a_generation_that_was_complete_before_there_were_records() -> None:
-    trace = Trace()
-    trace.scenario("t-0", record_rate=0, process_rate=1)
+    trace = Trace.begun("t-0", record_rate=0, process_rate=1)
     trace.start(0, "a")
     trace.round(1, 1, {"a": ("t-0",)})
     trace.logs(5, {"t-0": (0, 10)})
     trace.revoke(9, "a", 1, "t-0", at=1)
     trace.round(10, 2, {"a": ("t-0",)}, at=1)
-    trace.end(20)
-    assert trace.figures().generations_without_progress_max == 0
+    assert trace.ended(20).generations_without_progress_max == 0

@@ -8,65 +8,27 @@ from pathlib import Path
 
 import pytest
 
-from groupstorm.figures import FiguresAccumulator
-from groupstorm.figures.reasons import gap_sentence, longest_gap, reasons_sentences
-from groupstorm.history.reasons import GapReasons, Reason, Reasons
+from groupstorm.figures.reasons import gap_sentence, reasons_sentences
+from groupstorm.history.reasons import Reason, Reasons
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
-from groupstorm.trace.rows import TracedEvent
-from groupstorm.trace.schema import Source
+from tests.figures.gap_rows import (
+    G,
+    Row,
+    assigned,
+    divided,
+    ended,
+    in_seconds,
+    joined,
+    of_rows,
+    removed,
+    revoked,
+    state,
+)
 from tests.soaking import one_in
-
-G = "group"
-
-
-def divided(*rows: tuple[float, TracedEvent], end_s: float = 0, detail: str = "{}") -> Reasons:
-    """Return the reasons of a group in which a and b own p0 and p1 from 1 s on."""
-    begin: list[tuple[float, TracedEvent]] = [
-        (0, world_events.ScenarioStarted(G, detail, ("p0", "p1"), 0, 1)),
-        (0, state("PreparingRebalance", "new-member")),
-        (1, state("CompletingRebalance", "initial-delay")),
-        (1, state("Stable", "assigned")),
-        (1, assigned("a", "p0")),
-        (1, assigned("b", "p1")),
-    ]
-    return of_rows(*begin, *rows, (end_s, world_events.ScenarioEnded(G)))
-
-
-def of_rows(*rows: tuple[float, TracedEvent]) -> Reasons:
-    gaps = GapReasons()
-    figures = FiguresAccumulator(listener=gaps)
-    for at_s, event in rows:
-        figures.add(int(at_s * 1_000_000), Source.WORLD, event)
-    figures.figures()
-    return gaps.reasons()
-
-
-def state(name: str, cause: str) -> events.GroupStateChanged:
-    return events.GroupStateChanged(G, "", name, 1, cause, None, None, None, 2)
-
-
-def assigned(member: str, *partitions: str) -> member_events.PartitionsAssigned:
-    return member_events.PartitionsAssigned(G, member, member, 1, partitions, (), 0)
-
-
-def revoked(member: str, cause: str, *partitions: str) -> member_events.PartitionsRevoked:
-    return member_events.PartitionsRevoked(G, member, member, 1, partitions, (), (), 0, cause)
-
-
-def removed(member: str, cause: str) -> events.MemberRemoved:
-    return events.MemberRemoved(G, member, member, None, 1, cause)
-
-
-def joined(member: str) -> events.JoinParked:
-    return events.JoinParked(G, member, member, 1)
-
-
-def in_seconds(found: Reasons) -> dict[Reason, float]:
-    return {reason: us / 1_000_000 for reason, us in found.us.items()}
 
 
 def test_before_all_partitions_had_owners_nothing_counts() -> None:
@@ -80,8 +42,7 @@ def test_a_group_that_begins_waits_for_its_first_member_and_the_initial_delay() 
         (1.0, member_events.MemberStarted(G, "a", None, ("p",))),
         (2.0, member_events.MemberStarted(G, "b", None, ("p",))),
         (3.0, state("PreparingRebalance", "new-member")),
-        (6.0, state("CompletingRebalance", "initial-delay")),
-        (6.5, state("Stable", "assigned")),
+        *ended(6.0, 6.5, cause="initial-delay"),
         (6.5, assigned("a", "p0")),
         (6.75, assigned("b", "p1")),
         (9.0, world_events.ScenarioEnded(G)),
@@ -140,8 +101,7 @@ def test_a_crashed_member_stays_in_the_group_until_its_session_expires() -> None
         (52, removed("a", "session-expired")),
         (52, state("PreparingRebalance", "session-expired")),
         (55, joined("b")),
-        (55, state("CompletingRebalance", "all-joined")),
-        (55.5, state("Stable", "assigned")),
+        *ended(55, 55.5),
         (56, assigned("b", "p0")),
     )
     assert in_seconds(found) == {
@@ -162,8 +122,7 @@ def test_a_join_phase_may_wait_for_a_dead_member_too() -> None:
         (10, revoked("b", "rebalance", "p1")),
         (10, state("PreparingRebalance", "new-member")),
         (40, removed("a", "session-expired")),
-        (40, state("CompletingRebalance", "all-joined")),
-        (40, state("Stable", "assigned")),
+        *ended(40),
         (40, assigned("b", "p1")),
     )
     assert in_seconds(found) == {Reason.SESSION: 30}
@@ -173,14 +132,13 @@ def test_a_join_phase_may_wait_for_a_dead_member_too() -> None:
     ("last", "who"),
     [([(70.0, joined("a"))], "a"), ([(60.0, joined("b")), (70.0, removed("a", "rebalance-timeout"))], "a")],
 )
-def test_a_slow_member_holds_the_join_phase_up(last: Sequence[tuple[float, TracedEvent]], who: str) -> None:
+def test_a_slow_member_holds_the_join_phase_up(last: Sequence[Row], who: str) -> None:
     found = divided(
         (10, state("PreparingRebalance", "new-member")),
         (13, revoked("b", "rebalance", "p1")),
         (13, joined("b")),
         *last,
-        (70, state("CompletingRebalance", "all-joined")),
-        (70, state("Stable", "assigned")),
+        *ended(70),
         (70, assigned("b", "p1")),
     )
     assert in_seconds(found) == {Reason.SLOW: 57}
@@ -213,8 +171,7 @@ def test_what_a_cooperative_member_gives_up_waits_for_the_second_round() -> None
     found = divided(
         (10, revoked("a", "assignment", "p0")),
         (10.5, state("PreparingRebalance", "member-updated")),
-        (13, state("CompletingRebalance", "all-joined")),
-        (13, state("Stable", "assigned")),
+        *ended(13),
         (13.25, assigned("c", "p0")),
     )
     assert in_seconds(found) == {Reason.SECOND_ROUND: 3, Reason.CALLBACK: 0.25}
@@ -224,8 +181,7 @@ def test_a_new_partition_waits_for_members_to_see_it() -> None:
     found = divided(
         (10, world_events.PartitionsCreated(G, ("t",), ("p2",))),
         (40, state("PreparingRebalance", "leader-rejoined")),
-        (43, state("CompletingRebalance", "all-joined")),
-        (43, state("Stable", "assigned")),
+        *ended(43),
         (44, assigned("b", "p2")),
     )
     assert in_seconds(found) == {Reason.METADATA: 30, Reason.REJOIN: 3, Reason.CALLBACK: 1}
@@ -237,8 +193,7 @@ def test_a_group_without_members_waits_for_a_process_and_then_for_more() -> None
         (10, state("PreparingRebalance", "left")),
         (10, state("Empty", "no-members")),
         (30, state("PreparingRebalance", "new-member")),
-        (33, state("CompletingRebalance", "initial-delay")),
-        (33, state("Stable", "assigned")),
+        *ended(33, cause="initial-delay"),
         (33, assigned("a", "p0")),
     )
     assert in_seconds(found) == {Reason.EMPTY: 20, Reason.INITIAL_DELAY: 3}
@@ -278,16 +233,6 @@ def test_a_member_that_is_given_back_what_the_broker_took_was_not_away() -> None
     assert in_seconds(found) == {Reason.NEXT_HEARTBEAT: 5, Reason.NEXT_POLL: 1}
 
 
-def test_sentences_name_shares_and_put_variants_alike_together() -> None:
-    static = divided((10, revoked("a", "close", "p0")), (35, assigned("a", "p0")))
-    short = divided((10, revoked("a", "close", "p0")), (12, assigned("a", "p0")))
-    said = reasons_sentences({"x": [static], "y": [short], "z": [divided()]})
-    assert said[0] == ("Where un-owned time went: under x and y 100 % to processes on their way back.")
-    assert said[1].startswith("Longest gap, under x: p0, 25.0 s from 10.0 s on: a closed;")
-    assert longest_gap([short, static]) == static.longest
-    assert reasons_sentences({"z": [divided()]}) == []
-
-
 @pytest.mark.parametrize("variant", one_in(3, load("client-profiles").variants))
 def test_the_parts_of_a_storm_add_up_to_its_unowned_time(variant: str, tmp_path: Path) -> None:
     """A lost node, a slow batch, a deploy: `unowned_partition_seconds` comes from other code."""
@@ -301,77 +246,8 @@ def test_the_parts_of_a_storm_add_up_to_its_unowned_time(variant: str, tmp_path:
     assert gap.to_us - gap.from_us == round((figures.unowned_max_seconds or 0) * 1_000_000)
 
 
-def test_what_was_before_figures_from_does_not_count_and_a_gap_is_cut_there() -> None:
-    crash = (10, member_events.MemberCrashed(G, "a", "a", 1, ("p0",), (), ()))
-    back = (20, assigned("a", "p0"))
-    other = (12, member_events.MemberCrashed(G, "b", "b", 1, ("p1",), (), ()))
-    back_too = (14, assigned("b", "p1"))
-    found = divided(crash, other, back_too, back, detail='{"figures_from": 15000}')
-    assert in_seconds(found) == {Reason.RESTART: 5}
-    assert found.longest is not None
-    assert (found.longest.from_us, found.longest.to_us) == (15_000_000, 20_000_000)
-
-
-def test_a_slow_join_phase_before_figures_from_is_not_named() -> None:
-    rows: list[tuple[float, TracedEvent]] = [
-        (10, revoked("a", "rebalance", "p0")),
-        (10, state("PreparingRebalance", "new-member")),
-        (50, joined("b")),
-        (50, state("CompletingRebalance", "all-joined")),
-        (50, state("Stable", "assigned")),
-        (51, assigned("a", "p0")),
-    ]
-    assert divided(*rows).slowest == ("b", 40_000_000)
-    assert divided(*rows, detail='{"figures_from": 60000}') == Reasons({}, None, None)
-    assert divided(*rows, detail='{"figures_from": 45000}').slowest is None
-
-
-def test_two_gaps_at_once_each_count_and_the_longer_one_is_named() -> None:
-    found = divided(
-        (10, revoked("a", "close", "p0")),
-        (12, revoked("b", "close", "p1")),
-        (20, assigned("a", "p0")),
-        (25, assigned("b", "p1")),
-        (30, revoked("a", "close", "p0")),
-        (43, assigned("a", "p0")),
-    )
-    assert in_seconds(found) == {Reason.RESTART: 10 + 13 + 13}
-    assert found.longest is not None
-    assert (found.longest.partition, found.longest.from_us) == ("p1", 12_000_000), "of two, the earlier one"
-
-
-def test_one_of_two_owners_may_go() -> None:
-    found = divided(
-        (10, assigned("b", "p0")),
-        (11, revoked("a", "close", "p0")),
-        (12, revoked("a", "close", "p0")),
-        (20, revoked("b", "close", "p0")),
-        (20, revoked("a", "close", "p1")),
-        (23, assigned("b", "p0")),
-    )
-    assert in_seconds(found) == {Reason.RESTART: 3}
-
-
-def test_a_partition_is_new_once_and_again_after_it_was_deleted() -> None:
-    found = divided(
-        (10, world_events.PartitionsCreated(G, ("t",), ("p0", "p2"))),
-        (14, assigned("b", "p2")),
-        (20, world_events.PartitionsDeleted(G, ("t",), ("p0",))),
-        (30, revoked("a", "close", "p0")),
-        (40, world_events.PartitionsCreated(G, ("t",), ("p0",))),
-        (47, assigned("b", "p0")),
-        (48, assigned("a", "p0")),
-    )
-    assert in_seconds(found) == {Reason.METADATA: 4 + 7}
-    assert found.longest is not None
-    assert gap_sentence(found.longest) == (
-        "p0, 7.0 s from 40.0 s on: nobody had it, as it was new; the time went to members that have not "
-        "refreshed their metadata yet (metadata.max.age.ms); b took it"
-    )
-
-
 def test_partitions_without_an_owner_before_all_had_one_leave_no_gap() -> None:
-    rows: list[tuple[float, TracedEvent]] = [
+    rows: list[Row] = [
         (0, world_events.ScenarioStarted(G, "{}", ("p0", "p1"), 0, 1)),
         (1, assigned("a", "p0")),
         (2, revoked("a", "close", "p0")),
@@ -394,8 +270,7 @@ def test_a_join_phase_of_more_than_ten_seconds_waits_for_somebody(lasted_s: floa
         (20, state("PreparingRebalance", "new-member")),
         (20, joined("b")),
         (20 + lasted_s, joined("a")),
-        (20 + lasted_s, state("CompletingRebalance", "all-joined")),
-        (20 + lasted_s, state("Stable", "assigned")),
+        *ended(20 + lasted_s),
         (20 + lasted_s, assigned("b", "p1")),
     )
     assert [*found.us] == [reason]
@@ -411,8 +286,7 @@ def test_a_short_join_phase_waits_for_who_stands_still_most_of_it(still_s: float
         (20, state("PreparingRebalance", "new-member")),
         (21, joined("b")),
         (26, joined("a")),
-        (26, state("CompletingRebalance", "all-joined")),
-        (26, state("Stable", "assigned")),
+        *ended(26),
         (26, assigned("b", "p1")),
     )
     assert [*found.us] == [reason]
@@ -423,20 +297,17 @@ def test_each_round_has_waited_for_its_own_members() -> None:
         (10, state("PreparingRebalance", "new-member")),
         (10, revoked("b", "rebalance", "p1")),
         (40, joined("a")),
-        (40, state("CompletingRebalance", "all-joined")),
-        (40, state("Stable", "assigned")),
+        *ended(40),
         (40, assigned("b", "p1")),
         (50, state("PreparingRebalance", "new-member")),
         (50, revoked("b", "rebalance", "p1")),
         (75, removed("c", "rebalance-timeout")),
-        (75, state("CompletingRebalance", "all-joined")),
-        (75, state("Stable", "assigned")),
+        *ended(75),
         (75, assigned("b", "p1")),
         (80, removed("d", "left")),
         (80, state("PreparingRebalance", "left")),
         (80, state("PreparingRebalance", "left")),
-        (91, state("CompletingRebalance", "rebalance-timeout")),
-        (91, state("Stable", "assigned")),
+        *ended(91, cause="rebalance-timeout"),
     )
     assert in_seconds(slow) == {Reason.SLOW: 55}
     assert slow.slowest == ("a", 30_000_000)
@@ -448,8 +319,7 @@ def test_the_reason_of_a_gap_is_that_of_most_of_its_time() -> None:
     found = divided(
         (10, revoked("b", "rebalance", "p1")),
         (12, state("PreparingRebalance", "new-member")),
-        (15, state("CompletingRebalance", "all-joined")),
-        (25, state("Stable", "assigned")),
+        *ended(15, 25),
         (29, assigned("a", "p1")),
     )
     assert in_seconds(found) == {Reason.REJOIN: 5, Reason.ASSIGN: 10, Reason.CALLBACK: 4}
@@ -465,8 +335,7 @@ def test_a_leader_that_is_dead_before_it_has_assigned_is_waited_for_until_its_se
         (15, leads),
         (35, removed("a", "session-expired")),
         (35, state("PreparingRebalance", "session-expired")),
-        (36, state("CompletingRebalance", "all-joined")),
-        (36, state("Stable", "assigned")),
+        *ended(36),
         (36, assigned("b", "p1")),
     )
     assert in_seconds(found) == {Reason.REJOIN: 6, Reason.SESSION: 20}
@@ -481,8 +350,7 @@ def test_a_dead_leader_is_waited_for_though_another_one_joins_before_its_session
         (15, leads),
         (45, state("PreparingRebalance", "member-updated")),
         (60, removed("a", "session-expired")),
-        (60, state("CompletingRebalance", "all-joined")),
-        (60, state("Stable", "assigned")),
+        *ended(60),
         (60, assigned("b", "p1")),
     )
     assert in_seconds(found) == {Reason.REJOIN: 5, Reason.SESSION: 45}
@@ -491,67 +359,15 @@ def test_a_dead_leader_is_waited_for_though_another_one_joins_before_its_session
 def test_a_group_that_changes_before_the_gap_is_not_part_of_it() -> None:
     found = divided(
         (10, state("PreparingRebalance", "new-member")),
-        (12, state("CompletingRebalance", "all-joined")),
-        (13, state("Stable", "assigned")),
+        *ended(12, 13),
         (20, member_events.PartitionsLost(G, "a", "a", 1, ("p0",), (), (), 0, "poll-timeout")),
         (20, state("PreparingRebalance", "left")),
-        (23, state("CompletingRebalance", "all-joined")),
-        (23, state("Stable", "assigned")),
+        *ended(23),
         (26, assigned("b", "p0")),
     )
     assert in_seconds(found) == {Reason.REJOIN: 3, Reason.CALLBACK: 3}
     assert found.longest is not None
     assert "a was out of the group (poll-timeout)" in gap_sentence(found.longest)
-
-
-def test_the_second_reason_is_named_from_a_quarter_on() -> None:
-    def said(restart_s: float, rejoin_s: float, *more: Reasons) -> str:
-        us = {Reason.RESTART: int(restart_s * 1e6), Reason.REJOIN: int(rejoin_s * 1e6)}
-        return reasons_sentences({"x": [Reasons(us), *more]})[0]
-
-    both = "75 % to processes on their way back and 25 % to members that learn of a round"
-    assert both in said(30, 10)
-    assert said(30.5, 9.5) == "Where un-owned time went: under x 76 % to processes on their way back."
-    third = Reasons({Reason.SLOW: 12_000_000}, ("c", 5_000_000)), Reasons({}, ("d", 7_000_000)), Reasons()
-    assert "under x 44 % to processes on their way back and 33 % to join phases that wait for a slow" in (
-        said(16, 8, *third)
-    )
-    assert "slow member (d, 7.0 s at the longest)" in said(16, 8, *third)
-    unnamed = reasons_sentences({"x": [Reasons({Reason.SLOW: 5})]})
-    assert unnamed == ["Where un-owned time went: under x 100 % to join phases that wait for a slow member."]
-
-
-def test_the_longest_gap_of_all_variants_is_told() -> None:
-    short = divided((10, revoked("a", "close", "p0")), (12, assigned("b", "p0")))
-    long = divided((10, revoked("a", "close", "p0")), (35, assigned("b", "p0")))
-    for variants in ({"x": [short], "y": [short, long]}, {"y": [long, short], "x": [short]}):
-        assert reasons_sentences(variants)[1].startswith("Longest gap, under y: p0, 25.0 s from")
-    assert longest_gap([divided()]) is None
-
-
-def test_an_open_gap_lasts_until_the_trace_ends_whatever_its_group_does_last() -> None:
-    gaps = GapReasons()
-    figures = FiguresAccumulator(listener=gaps)
-    figures.add(0, Source.WORLD, world_events.ScenarioStarted(G, "{}", ("p0",), 0, 1))
-    figures.add(0, Source.MEMBER, assigned("a", "p0"))
-    figures.add(2_000_000, Source.MEMBER, revoked("a", "close", "p0"))
-    assert figures.figures(9_000_000).unowned_partition_seconds == 7
-    found = gaps.reasons()
-    assert in_seconds(found) == {Reason.EMPTY: 7}
-    [share, _] = reasons_sentences({"x": [found]})
-    assert share == "Where un-owned time went: under x 100 % to a group without members."
-    assert found.longest is not None
-    assert "nobody took it until the end" in gap_sentence(found.longest)
-
-
-def test_a_gap_may_begin_with_the_first_row() -> None:
-    found = of_rows(
-        (0, world_events.ScenarioStarted(G, "{}", ("p0",), 0, 1)),
-        (0, assigned("a", "p0")),
-        (0, revoked("a", "close", "p0")),
-        (3, assigned("a", "p0")),
-    )
-    assert in_seconds(found) == {Reason.RESTART: 3}
 
 
 def test_a_member_that_closes_during_a_round_has_closed() -> None:
@@ -567,8 +383,7 @@ def test_a_group_whose_members_have_gone_before_they_had_a_partition_does_not_st
         (0, world_events.ScenarioStarted(G, "{}", ("p0",), 0, 1)),
         (0, member_events.MemberStarted(G, "a", None, ("t",))),
         (2, state("PreparingRebalance", "new-member")),
-        (3, state("CompletingRebalance", "initial-delay")),
-        (4, state("Stable", "assigned")),
+        *ended(3, 4, cause="initial-delay"),
         (4, state("PreparingRebalance", "left")),
         (4, state("Empty", "no-members")),
         (10, world_events.ScenarioEnded(G)),

@@ -7,8 +7,7 @@ import pytest
 from groupstorm.figures.reasons import reasons_sentences
 from groupstorm.history.reasons import Reason, Reasons
 from groupstorm.trace.events import member as member_events
-from groupstorm.trace.rows import TracedEvent
-from tests.figures.test_reasons import G, assigned, divided, in_seconds, joined, revoked, state
+from tests.figures.gap_rows import G, Row, assigned, divided, ended, in_seconds, joined, revoked, state
 
 
 def crashed(member: str, *partitions: str) -> member_events.MemberCrashed:
@@ -23,8 +22,7 @@ def test_a_partition_that_changes_hands_within_an_instant_was_not_unowned() -> N
 def test_a_round_that_was_over_when_the_gap_began_has_no_part_in_it() -> None:
     found = divided(
         (10, state("PreparingRebalance", "new-member")),
-        (12, state("CompletingRebalance", "all-joined")),
-        (12, state("Stable", "assigned")),
+        *ended(12),
         (12, crashed("a", "p0")),
         end_s=20,
     )
@@ -44,24 +42,21 @@ def test_between_two_rounds_the_group_waits_for_the_owner_if_it_comes_back(
     found = divided(
         (10, crashed("a", "p0")),
         (12, state("PreparingRebalance", "new-member")),
-        (13, state("CompletingRebalance", "all-joined")),
-        (13, state("Stable", "assigned")),
+        *ended(13),
         (30, state("PreparingRebalance", "new-member")),
-        (31, state("CompletingRebalance", "all-joined")),
-        (31, state("Stable", "assigned")),
+        *ended(31),
         (31, assigned(new_owner, "p0")),
     )
     assert in_seconds(found) == expected
 
 
 def test_of_two_join_phases_that_took_as_long_the_first_is_named() -> None:
-    rows: list[tuple[float, TracedEvent]] = []
+    rows: list[Row] = []
     for begin_s, who in ((10, "x"), (100, "y")):
         rows += [
             (begin_s, state("PreparingRebalance", "new-member")),
             (begin_s + 50, joined(who)),
-            (begin_s + 50, state("CompletingRebalance", "all-joined")),
-            (begin_s + 50, state("Stable", "assigned")),
+            *ended(begin_s + 50),
         ]
     assert divided(*rows, end_s=200).slowest == ("x", 50_000_000)
 

@@ -9,13 +9,12 @@ from groupstorm.history.reasons import Reason, Reasons
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
-from groupstorm.trace.rows import TracedEvent
-from tests.figures.test_reasons import G, assigned, divided, in_seconds, of_rows, state
+from tests.figures.gap_rows import G, Row, assigned, divided, in_seconds, of_rows, state
 
 STARTED = world_events.ScenarioStarted(G, "{}", ("p0", "p1"), 0, 1)
 CREATED = world_events.PartitionsCreated(G, ("t",), ("p2",))
 #: A round, so that the group's leader is known.
-LED_BY_A: list[tuple[float, TracedEvent]] = [
+LED_BY_A: list[Row] = [
     (2, state("PreparingRebalance", "member-updated")),
     (2, state("CompletingRebalance", "all-joined")._replace(leader="a-1")),
     (2, state("Stable", "assigned")),
@@ -26,7 +25,7 @@ def back(member: str) -> events.MemberReplaced:
     return events.MemberReplaced(G, member, f"{member}-2", f"{member}-1", member, 1)
 
 
-def grown(*rows: tuple[float, TracedEvent]) -> Reasons:
+def grown(*rows: Row) -> Reasons:
     return divided(*LED_BY_A, *sorted([(10, CREATED), *rows], key=lambda row: row[0]), end_s=100)
 
 
@@ -110,7 +109,7 @@ def test_in_a_consumer_group_the_heartbeat_is_waited_for_once_a_member_subscribe
     updated_s: float | None, expected: dict[Reason, float]
 ) -> None:
     """p2 is created at 10 s; its owner is told at 94 s, and takes it at 95 s."""
-    rows: list[tuple[float, TracedEvent]] = [
+    rows: list[Row] = [
         (94, events.MemberReconciled(G, "a", "a", 2, "STABLE", ("p0", "p2"), ())),
         (95, assigned("a", "p2")),
     ]

@@ -20,15 +20,13 @@ TOPIC = frozenset({"t"})
 
 
 def test_gaps_count_from_the_first_complete_assignment() -> None:
-    trace = Trace()
-    trace.scenario("t-0", "t-1")
+    trace = Trace.begun("t-0", "t-1")
     trace.take(5, "a", 1, "t-0")
     trace.take(8, "b", 1, "t-1")
     trace.revoke(10, "a", 1, "t-0", callback_s=1)
     trace.take(14, "b", 2, "t-0", callback_s=0.5)
     trace.crash(20, "b", 2, "t-0", "t-1")
-    trace.end(30)
-    figures = trace.figures()
+    figures = trace.ended(30)
     assert figures.unowned_partition_seconds == 4 + 10 + 10
     assert figures.unowned_max_seconds == 10
     assert figures.unowned_p50_seconds == 10
@@ -40,18 +38,15 @@ def test_gaps_count_from_the_first_complete_assignment() -> None:
 
 
 def test_the_answer_says_what_was_not_over_at_the_end() -> None:
-    trace = Trace()
-    trace.scenario("t-0", "t-1")
+    trace = Trace.begun("t-0", "t-1")
     trace.take(5, "a", 1, "t-0")
     trace.take(8, "b", 1, "t-1")
     trace.crash(20, "b", 1, "t-1")
     over = "1 partition had no owner"
-    trace.end(30)
-    assert trace.figures().answer.endswith(f"; at the end {over}.")
+    assert trace.ended(30).answer.endswith(f"; at the end {over}.")
     trace.rows.pop()
     trace.state_to(25, "PreparingRebalance", 1)
-    trace.end(30)
-    assert trace.figures().answer.endswith(f"; at the end {over} and a rebalance was under way.")
+    assert trace.ended(30).answer.endswith(f"; at the end {over} and a rebalance was under way.")
     trace.rows.pop()
     trace.state_to(26, "Stable", 2)
     trace.take(27, "a", 2, "t-1")
@@ -61,15 +56,13 @@ def test_the_answer_says_what_was_not_over_at_the_end() -> None:
 
 def test_in_a_scenario_gaps_count_from_the_first_start_of_a_member() -> None:
     """a starts at 2 s, b at 4 s. t-0 waits 3 s, t-1 6 s; t-2, which is created meanwhile, 4 s."""
-    trace = Trace()
-    trace.scenario("t-0", "t-1", record_rate=10, process_rate=100)
+    trace = Trace.begun("t-0", "t-1", record_rate=10, process_rate=100)
     trace.start(2, "a")
     trace.start(4, "b")
     trace.add(4, Source.WORLD, world_events.PartitionsCreated("g", ("t",), ("t-2",)))
     trace.take(5, "a", 1, "t-0", callback_s=1)
     trace.take(8, "b", 1, "t-1", "t-2")
-    trace.end(30)
-    figures = trace.figures()
+    figures = trace.ended(30)
     assert figures.unowned_partition_seconds == 3 + 6 + 4
     assert (figures.unowned_max_seconds, figures.unowned_worst_partition) == (6, "t-1")
     assert (figures.deploy_unowned_partition_seconds, figures.crash_unowned_partition_seconds) == (0, 0)
@@ -79,11 +72,9 @@ def test_in_a_scenario_gaps_count_from_the_first_start_of_a_member() -> None:
 
 
 def test_without_a_start_and_a_complete_assignment_gaps_have_no_meaning() -> None:
-    trace = Trace()
-    trace.scenario("t-0", "t-1")
+    trace = Trace.begun("t-0", "t-1")
     trace.take(5, "a", 1, "t-0")
-    trace.end(30)
-    figures = trace.figures()
+    figures = trace.ended(30)
     assert figures.unowned_partition_seconds is None
     assert figures.nobody_consuming_seconds is None
     assert figures.paused_partition_seconds is None
@@ -92,20 +83,17 @@ def test_without_a_start_and_a_complete_assignment_gaps_have_no_meaning() -> Non
 
 
 def test_a_partition_that_is_created_later_counts_from_its_creation() -> None:
-    trace = Trace()
-    trace.scenario("t-0")
+    trace = Trace.begun("t-0")
     trace.take(5, "a", 1, "t-0")
     trace.add(10, Source.WORLD, world_events.PartitionsCreated("g", ("t",), ("t-1",)))
     trace.take(17, "a", 2, "t-1", callback_s=2)
-    trace.end(20)
-    figures = trace.figures()
+    figures = trace.ended(20)
     assert figures.unowned_partition_seconds == 7
     assert figures.paused_partition_seconds == 2
 
 
 def test_latency_ends_with_the_last_first_answer() -> None:
-    trace = Trace()
-    trace.scenario("t-0")
+    trace = Trace.begun("t-0")
     trace.state_to(1, "PreparingRebalance", 0)
     trace.state_to(4, "CompletingRebalance", 1)
     trace.state_to(5, "Stable", 1)
@@ -128,8 +116,7 @@ def test_latency_ends_with_the_last_first_answer() -> None:
 
 def test_rounds_per_change_counts_until_the_group_is_settled() -> None:
     """A new member under the cooperative protocol: one round to revoke, one to assign (KIP-429)."""
-    trace = Trace()
-    trace.scenario("t-0", "t-1")
+    trace = Trace.begun("t-0", "t-1")
     trace.start(0, "a")
     trace.round(1, 1, {"a": ("t-0", "t-1")})
     trace.start(10, "b")
@@ -154,8 +141,7 @@ def test_rounds_per_change_counts_until_the_group_is_settled() -> None:
     trace.take(13, "a", 3)
     assert trace.figures().moves == 0  # b has not taken t-1 yet: the group is not settled
     trace.take(13, "b", 3, "t-1")
-    trace.end(20)
-    figures = trace.figures()
+    figures = trace.ended(20)
     assert figures.rounds_per_change == 1.5  # a's arrival took one, b's two
     assert (figures.moves, figures.moves_lower_bound, figures.moves_wasted) == (1, 1, 0)
     trace.state_to(21, "PreparingRebalance", 3, "member-updated", "a-id")  # this time a has not revoked
@@ -192,8 +178,7 @@ def test_no_assignment_of_the_same_balance_moves_less(
 
 
 def test_requests_and_invariants_are_summed_by_name() -> None:
-    trace = Trace()
-    trace.scenario("t-0")
+    trace = Trace.begun("t-0")
     for api, error, count in (
         ("SyncGroup", None, 7),
         ("OffsetCommit", "ILLEGAL_GENERATION", 2),
@@ -213,8 +198,7 @@ def test_requests_and_invariants_are_summed_by_name() -> None:
 
 
 def test_an_assignment_of_an_earlier_generation_does_not_settle_the_group() -> None:
-    trace = Trace()
-    trace.scenario("t-0")
+    trace = Trace.begun("t-0")
     trace.start(0, "a")
     trace.state_to(1, "PreparingRebalance", 0)
     trace.state_to(1, "CompletingRebalance", 2)
@@ -229,8 +213,7 @@ def test_an_assignment_of_an_earlier_generation_does_not_settle_the_group() -> N
 
 def test_a_static_member_that_came_back_and_was_removed_is_not_live() -> None:
     """It runs on as a zombie that owns nothing: it counts as idle only while it is in the group."""
-    trace = Trace()
-    trace.scenario("t-0")
+    trace = Trace.begun("t-0")
     trace.start(0, "a")
     trace.start(0, "b")
     replaced = events.MemberReplaced("g", "b", "b-2", "b-id", "i", 0)
@@ -242,8 +225,7 @@ def test_a_static_member_that_came_back_and_was_removed_is_not_live() -> None:
 
 
 def test_an_answer_of_an_earlier_generation_belongs_to_no_later_round() -> None:
-    trace = Trace()
-    trace.scenario("t-0")
+    trace = Trace.begun("t-0")
     trace.state_to(0, "PreparingRebalance", 0)
     trace.state_to(1, "CompletingRebalance", 1)
     trace.state_to(1, "Stable", 1)
@@ -262,15 +244,13 @@ def test_without_a_first_row_owners_process_at_no_rate_of_its_own() -> None:
     trace.add(0, Source.WORLD, world_events.PartitionsCreated("g", ("t",), ("t-0",)))
     trace.take(1, "a", 1, "t-0", at=0)
     trace.add(2, Source.WORLD, world_events.RecordRatesChanged("g", ("t-0",), (0,), (1_000_000,)))
-    trace.end(10)
-    figures = trace.figures()
+    figures = trace.ended(10)
     assert figures.records_processed == 0
     assert figures.lag_peak == 8_000
 
 
 def test_a_window_behind_the_last_row_has_nothing() -> None:
-    trace = Trace()
-    trace.scenario("t-0")
+    trace = Trace.begun("t-0")
     trace.take(1, "a", 1, "t-0")
     trace.crash(10, "a", 1, "t-0")
     trace.take(14, "b", 2, "t-0")
@@ -281,19 +261,16 @@ def test_a_window_behind_the_last_row_has_nothing() -> None:
 
 
 def test_only_poll_timeouts_are_counted_as_such() -> None:
-    trace = Trace()
-    trace.scenario("t-0")
+    trace = Trace.begun("t-0")
     trace.start(0, "a")
     for cause in ("group-rebalancing", "poll-timeout", "first-join", "poll-timeout", "UNKNOWN_MEMBER_ID"):
         trace.add(5, Source.MEMBER, member_events.RejoinRequested("g", "a", "a-1", 1, cause))
-    trace.end(20)
-    assert trace.figures().max_poll_interval_exceeded == 2
+    assert trace.ended(20).max_poll_interval_exceeded == 2
 
 
 def test_a_group_that_does_not_exist_has_no_gaps_meanwhile() -> None:
     """Deleted at 20 s and created again at 50 s: a gap since 10 s and one since 30 s go on then."""
-    trace = Trace()
-    trace.scenario("t-0", "t-1")
+    trace = Trace.begun("t-0", "t-1")
     trace.take(0, "a", 1, "t-0")
     trace.take(0, "b", 1, "t-1")
     trace.crash(10, "a", 1, "t-0")
@@ -302,16 +279,14 @@ def test_a_group_that_does_not_exist_has_no_gaps_meanwhile() -> None:
     trace.create(50, "join")
     trace.take(52, "a", 2, "t-0")
     trace.take(55, "a", 2, "t-1")
-    trace.end(60)
-    figures = trace.figures()
+    figures = trace.ended(60)
     assert figures.unowned_partition_seconds == (10 + 2) + 5
     assert figures.nobody_consuming_seconds == 2
 
 
 def test_a_partition_with_three_owners_is_one_with_two() -> None:
     """Each of the seconds from 10 to 30 counts once, however many own the partition."""
-    trace = Trace()
-    trace.scenario("t-0")
+    trace = Trace.begun("t-0")
     trace.take(0, "a", 1, "t-0")
     trace.take(10, "b", 2, "t-0")
     trace.take(15, "c", 3, "t-0")
@@ -324,8 +299,7 @@ def test_a_partition_with_three_owners_is_one_with_two() -> None:
 
 def test_a_lag_that_grows_for_want_of_an_owner_says_nothing_of_the_members_pace() -> None:
     def grown(process_rate: int, *, is_gone: bool) -> str:
-        trace = Trace()
-        trace.scenario("t-0", "t-1", record_rate=100, process_rate=process_rate)
+        trace = Trace.begun("t-0", "t-1", record_rate=100, process_rate=process_rate)
         trace.take(0, "a", 1, "t-0")
         trace.take(0, "b", 1, "t-1")
         if is_gone:

@@ -15,8 +15,7 @@ def skipped(trace: Trace, from_s: int = 0) -> tuple[int | None, str | None]:
 
 
 def group(*partitions: str, starts_at: float = 0) -> Trace:
-    trace = Trace()
-    trace.scenario(*partitions, record_rate=10, process_rate=100)
+    trace = Trace.begun(*partitions, record_rate=10, process_rate=100)
     trace.start(starts_at, "a")
     return trace
 

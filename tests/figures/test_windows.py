@@ -12,8 +12,7 @@ from tests.figures.tracing import SECOND, Trace
 
 
 def test_a_group_has_settled_so_long_after_the_window_began() -> None:
-    trace = Trace()
-    trace.scenario("t-0")
+    trace = Trace.begun("t-0")
     trace.take(1, "a", 1, "t-0")
     trace.crash(12, "a", 1, "t-0")
     trace.take(17, "b", 2, "t-0")
@@ -22,8 +21,7 @@ def test_a_group_has_settled_so_long_after_the_window_began() -> None:
 
 
 def test_requests_and_invariants_of_before_the_window_do_not_count() -> None:
-    trace = Trace()
-    trace.scenario("t-0")
+    trace = Trace.begun("t-0")
     trace.add(1, Source.WORLD, world_events.RequestsCounted("g", "SyncGroup", None, 7))
     trace.add(1, Source.WORLD, world_events.InvariantChecked("g", "one_owner", "broke: t-0"))
     trace.add(9, Source.WORLD, world_events.RequestsCounted("g", "JoinGroup", None, 2))
@@ -34,8 +32,7 @@ def test_requests_and_invariants_of_before_the_window_do_not_count() -> None:
 
 
 def test_a_change_of_before_the_window_does_not_count_though_the_group_settles_in_it() -> None:
-    trace = Trace()
-    trace.scenario("t-0", "t-1")
+    trace = Trace.begun("t-0", "t-1")
     trace.start(0, "a")
     trace.round(1, 1, {"a": ("t-0", "t-1")})
     trace.start(9, "b")
@@ -101,8 +98,7 @@ def test_the_worst_partition_of_a_window_is_that_of_its_own_gaps() -> None:
 
 
 def test_the_last_row_of_a_window_is_the_one_at_its_end() -> None:
-    trace = Trace()
-    trace.scenario("t-0")
+    trace = Trace.begun("t-0")
     trace.start(0, "a")
     trace.round(5, 1, {"a": ("t-0",)})
     trace.crash(7, "a", 1, "t-0")
@@ -119,8 +115,7 @@ def test_the_last_row_of_a_window_is_the_one_at_its_end() -> None:
 
 def outage() -> Trace:
     """t-0 has no owner from 12 s to 17 s, t-1 from 15 s on."""
-    trace = Trace()
-    trace.scenario("t-0", "t-1")
+    trace = Trace.begun("t-0", "t-1")
     trace.take(1, "a", 1, "t-0", "t-1")
     trace.crash(12, "a", 1, "t-0")
     trace.crash(15, "a", 1, "t-1")

@@ -23,6 +23,13 @@ class Trace:
         self.rows: list[tuple[int, Source, TracedEvent]] = []
         self.state = "Empty"
 
+    @classmethod
+    def begun(cls, *partitions: str, record_rate: int = 0, process_rate: int = 1) -> Trace:
+        """A trace whose first row names these partitions."""
+        trace = cls()
+        trace.scenario(*partitions, record_rate=record_rate, process_rate=process_rate)
+        return trace
+
     def add(self, at_s: float, source: Source, event: TracedEvent) -> None:
         self.rows.append((int(at_s * SECOND), source, event))
 
@@ -167,6 +174,11 @@ class Trace:
         if self.has_member_rows:
             for member, partitions in plan.items():
                 self.take(at_s, member, generation, *partitions, at=at)
+
+    def ended(self, at_s: float) -> Figures:
+        """The figures of the trace, which ends then."""
+        self.end(at_s)
+        return self.figures()
 
     def figures(self, from_us: int = 0) -> Figures:
         accumulator = FiguresAccumulator(from_us)

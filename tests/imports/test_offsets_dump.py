@@ -200,18 +200,12 @@ def test_offsets_of_transactions_count_if_they_commit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "offset"),
     [
-        (
-            "[g,t,0]::OffsetAndMetadata(offset=5, leaderEpoch=Optional[0], metadata=, "
-            "commitTimestamp=1672913436699, expireTimestamp=None)",
-            5,
-        ),
-        (
-            "[g,t,0]::[OffsetMetadata[176955,NO_METADATA],CommitTime 1522069325297,"
-            "ExpirationTime 1522155725297]",
-            176955,
-        ),
+        ("[g,t,0]::OffsetAndMetadata(offset=5, leaderEpoch=Optional[0], metadata=, "
+         "commitTimestamp=1672913436699, expireTimestamp=None)", 5),
+        ("[g,t,0]::[OffsetMetadata[176955,NO_METADATA],CommitTime 1522069325297,"
+         "ExpirationTime 1522155725297]", 176955),
     ],
-)
+)  # fmt: skip
 def test_the_console_formatters_of_kafka_1_to_3(line: str, offset: int, tmp_path: Path) -> None:
     group = (
         f"g::GroupMetadata(groupId=g, generation=1, protocolType=Some(consumer), currentState=Stable, "

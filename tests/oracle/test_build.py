@@ -119,18 +119,12 @@ def test_it_is_built_once_for_one_content(
 @pytest.mark.parametrize(
     ("printed", "kind", "said"),
     [
-        (
-            "[ERROR] Could not transfer artifact org.apache.kafka:x",
-            OracleUnavailable,
-            "it reaches no repository",
-        ),
-        (
-            "[INFO] so\n[ERROR] A.java:[1,2] not a statement\n[ERROR] more",
-            OracleBroke,
-            r"A.java:\[1,2\] not a statement$",
-        ),
+        ("[ERROR] Could not transfer artifact org.apache.kafka:x", OracleUnavailable,
+         "it reaches no repository"),
+        ("[INFO] so\n[ERROR] A.java:[1,2] not a statement\n[ERROR] more", OracleBroke,
+         r"A.java:\[1,2\] not a statement$"),
     ],
-)
+)  # fmt: skip
 def test_a_failed_build_is_explained_in_one_line(
     machine: Path, monkeypatch: pytest.MonkeyPatch, printed: str, kind: type[Exception], said: str
 ) -> None:

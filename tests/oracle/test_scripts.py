@@ -10,9 +10,9 @@ from groupstorm.coordinator.config import Compatibility
 from tests.oracle.coordinator import SCRIPTS
 from tests.oracle.coverage import Coverage
 from tests.oracle.differential import our_answer
-from tests.oracle.scripts.draft import TIME_MAX_MS
 from tests.oracle.scripts.generator import Script, random_script
 from tests.oracle.scripts.moves import MOVES
+from tests.oracle.scripts.steps import TIME_MAX_MS
 from tests.oracle.scripts.workloads import WORKLOADS
 from tests.oracle.tables import (
     ALL_ERRORS,

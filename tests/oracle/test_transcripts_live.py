@@ -19,7 +19,7 @@ from tests.oracle.coordinator import COMMAND
 from tests.oracle.differential import our_answer
 from tests.oracle.jvm import Jvm
 from tests.oracle.running import as_line
-from tests.oracle.scripts.draft import TIME_MAX_MS
+from tests.oracle.scripts.steps import TIME_MAX_MS
 from tests.oracle.transcripts import transcript
 
 _FILES = sorted((Path(__file__).parents[1] / "coordinator" / "transcripts").glob("*.txt"))

@@ -24,8 +24,7 @@ def tables_of(trace: Trace, folder: Path, table: str) -> list[dict[str, Any]]:
 
 
 def test_a_trace_that_ends_at_its_first_instant_is_one(tmp_path: Path) -> None:
-    trace = Trace()
-    trace.scenario("t-0")
+    trace = Trace.begun("t-0")
     assert tables_of(trace, tmp_path / "r", "handovers") == []
 
 
@@ -41,8 +40,7 @@ def test_a_group_that_is_created_was_not_away_before(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_named_like_a_trace_is_no_folder_of_runs(tmp_path: Path) -> None:
-    trace = Trace()
-    trace.scenario("t-0")
+    trace = Trace.begun("t-0")
     write_trace(trace.rows, tmp_path / "all" / "run")
     (tmp_path / "all" / "empty").mkdir()
     (tmp_path / "all" / "empty" / "notes.txt").write_text("no trace")

@@ -145,8 +145,7 @@ def test_chosen_groups(served: Path, engine: str) -> None:
 
 def test_a_window_cuts_what_lasts(tmp_path: Path) -> None:
     """A gap from 10 s to 20 s, seen from 14 s on: 6 s, of which the callback of 7 s still takes 3 s."""
-    one = Trace()
-    one.scenario("t-0")
+    one = Trace.begun("t-0")
     one.start(0, "a")
     one.round(0, 1, {"a": ("t-0",)})
     one.revoke(10, "a", 1, "t-0", callback_s=7)

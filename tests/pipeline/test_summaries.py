@@ -39,8 +39,7 @@ def test_a_chosen_group_lasts_until_the_last_row_of_the_trace(tmp_path: Path) ->
 
 
 def test_the_times_of_a_round_are_those_of_its_states_and_first_answers(tmp_path: Path) -> None:
-    trace = Trace()
-    trace.scenario("t-0")
+    trace = Trace.begun("t-0")
     trace.start(0, "a")
     trace.state_to(1, "PreparingRebalance", 0, "new-member")
     trace.start(2, "b")
@@ -70,8 +69,7 @@ def test_the_times_of_a_round_are_those_of_its_states_and_first_answers(tmp_path
 
 def test_the_slowest_handovers_come_first_and_of_equal_ones_the_earlier(tmp_path: Path) -> None:
     """Gaps of closing members that need no round: 2 s, 5 s, 5 s, 3 s, of two partitions at once."""
-    trace = Trace()
-    trace.scenario("t-0", "t-1", "t-2")
+    trace = Trace.begun("t-0", "t-1", "t-2")
     trace.start(0, "a")
     trace.round(0, 1, {"a": ("t-0", "t-1", "t-2")})
     for at_s, lasts_s, partitions in (
@@ -97,8 +95,7 @@ def test_the_slowest_handovers_come_first_and_of_equal_ones_the_earlier(tmp_path
 
 def test_of_gaps_that_are_equally_long_and_early_the_partition_decides(tmp_path: Path) -> None:
     """b crashes with t-1 when a closes with t-0: two kinds of gaps, from 10 s to 14 s."""
-    trace = Trace()
-    trace.scenario("t-0", "t-1")
+    trace = Trace.begun("t-0", "t-1")
     trace.start(1, "a")
     trace.start(1, "b")
     trace.round(1, 1, {"a": ("t-0",), "b": ("t-1",)})
@@ -137,8 +134,7 @@ def test_each_group_of_each_run_has_its_slowest_handovers(tmp_path: Path) -> Non
 
 
 def test_rounds_are_summed_up_by_cause_the_most_frequent_first(tmp_path: Path) -> None:
-    trace = Trace()
-    trace.scenario("t-0")
+    trace = Trace.begun("t-0")
     trace.start(0, "a")
     for number, cause in enumerate(("left", "new-member", "new-member", "session-expired"), start=1):
         trace.state_to(10 * number, "PreparingRebalance", number - 1, cause)

@@ -24,8 +24,7 @@ S = 1_000_000
 
 def two_members() -> Trace:
     """Two members share two partitions; b closes, comes back, crashes, and expires."""
-    trace = Trace()
-    trace.scenario("t-0", "t-1", record_rate=10, process_rate=100)
+    trace = Trace.begun("t-0", "t-1", record_rate=10, process_rate=100)
     trace.start(0, "a")
     trace.start(0, "b")
     trace.round(1, 1, {"a": ("t-0",), "b": ("t-1",)}, cause="new-member")

@@ -37,8 +37,7 @@ def test_what_lasts_into_a_window_counts_and_what_ends_where_it_begins_does_not(
     engine: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """A window from 10 s on: intervals and gaps that end at 10 s are outside, also if they began there."""
-    trace = Trace()
-    trace.scenario("t-0", "t-1", "t-2")
+    trace = Trace.begun("t-0", "t-1", "t-2")
     trace.start(0, "a")
     trace.round(1, 1, {"a": ("t-0", "t-1", "t-2")})
     trace.revoke(8, "a", 1, "t-1")
@@ -79,8 +78,7 @@ def test_a_callback_counts_as_far_as_it_lasts_into_the_window(
     callback_s: int, paused_s: int, engine: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """onPartitionsRevoked of a begins at 8 s; b takes the partition at 14 s: from 10 s on the gap has 4 s."""
-    trace = Trace()
-    trace.scenario("t-0")
+    trace = Trace.begun("t-0")
     trace.start(0, "a")
     trace.round(1, 1, {"a": ("t-0",)})
     trace.start(2, "b")
@@ -95,8 +93,7 @@ def test_the_next_owners_callback_pauses_what_is_left_of_a_gap(
     engine: str, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """Gaps of 6 s: 1 s + 2 s of callbacks, then 4 s + 5 s, which are cut at 6 s."""
-    trace = Trace()
-    trace.scenario("t-0", "t-1")
+    trace = Trace.begun("t-0", "t-1")
     trace.start(1, "a")
     trace.round(1, 1, {"a": ("t-0", "t-1")})
     trace.start(2, "b")

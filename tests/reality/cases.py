@@ -117,14 +117,9 @@ CASES: tuple[Case, ...] = (
     Case("rolling-deploy, consumer protocol", _ROLLING_DEPLOY, "default", {**_CONSUMER}, _CURRENT),
     Case("cold-start, no-delay-eager", "cold-start", "no-delay-eager", {}, LIBRARIES),
     Case("crash and restart", _CRASH, "default", {**_EAGER, **_SHORT_SESSION}, LIBRARIES),
-    Case(
-        "busy beyond max.poll.interval.ms",
-        _BUSY,
-        "default",
-        {**_EAGER, **_SHORT_SESSION, "max.poll.interval.ms": 12_000},
-        LIBRARIES,
-    ),
+    Case("busy beyond max.poll.interval.ms", _BUSY, "default",
+         {**_EAGER, **_SHORT_SESSION, "max.poll.interval.ms": 12_000}, LIBRARIES),
     Case("scale out and in", _SCALE, "default", {**_INCREMENTAL}, _CURRENT),
-)
+)  # fmt: skip
 
 BY_NAME = {case.name: case for case in CASES}

@@ -105,26 +105,17 @@ def test_short_names_stay_short() -> None:
     ("profile", "lines"),
     [
         ("librdkafka", ["partition.assignment.strategy=cooperative-sticky"]),
-        (
-            "franz-go",
-            [
-                "# first deployment",
-                "kgo.Balancers(kgo.CooperativeStickyBalancer(), kgo.RangeBalancer()),",
-                "# second deployment, once the first is complete",
-                "kgo.Balancers(kgo.CooperativeStickyBalancer()),",
-            ],
-        ),
-        (
-            "kafka-python",
-            [
-                "# first deployment",
-                "partition_assignment_strategy=[CooperativeStickyAssignor, RangePartitionAssignor],",
-                "# second deployment, once the first is complete",
-                "partition_assignment_strategy=[CooperativeStickyAssignor],",
-            ],
-        ),
+        ("franz-go",
+         ["# first deployment", "kgo.Balancers(kgo.CooperativeStickyBalancer(), kgo.RangeBalancer()),",
+          "# second deployment, once the first is complete",
+          "kgo.Balancers(kgo.CooperativeStickyBalancer()),"]),
+        ("kafka-python",
+         ["# first deployment",
+          "partition_assignment_strategy=[CooperativeStickyAssignor, RangePartitionAssignor],",
+          "# second deployment, once the first is complete",
+          "partition_assignment_strategy=[CooperativeStickyAssignor],"]),
     ],
-)
+)  # fmt: skip
 def test_other_client_libraries(profile: str, lines: list[str]) -> None:
     given = {"client_profile": profile, "partition.assignment.strategy": ["range"]}
     assert lines_of(workload(container=READY), **given)["cooperative-sticky"] == lines

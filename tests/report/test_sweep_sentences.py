@@ -33,24 +33,15 @@ def sentences(figure: str, values: tuple[float, ...], goals: Sequence[Requiremen
 @pytest.mark.parametrize(
     ("figure", "values", "sentence"),
     [
-        (
-            "unowned_partition_seconds",
-            (70.0, 70.0, 70.0, 70.0, 70.0),
-            "members makes no difference (un-owned time, in all: 70.0 s).",
-        ),
-        (
-            "unowned_partition_seconds",
-            (50.0, 40.0, 30.0, 20.0, 10.0),
-            "no knee over members (un-owned time, in all: 50.0 s at 2, 10.0 s at 6).",
-        ),
-        (
-            "unowned_partition_seconds",
-            (100.0, 30.0, 28.0, 26.0, 24.0),
-            "the knee is at members=3 (un-owned time, in all: 30.0 s; 100 s at 2, 24.0 s at 6).",
-        ),
+        ("unowned_partition_seconds", (70.0, 70.0, 70.0, 70.0, 70.0),
+         "members makes no difference (un-owned time, in all: 70.0 s)."),
+        ("unowned_partition_seconds", (50.0, 40.0, 30.0, 20.0, 10.0),
+         "no knee over members (un-owned time, in all: 50.0 s at 2, 10.0 s at 6)."),
+        ("unowned_partition_seconds", (100.0, 30.0, 28.0, 26.0, 24.0),
+         "the knee is at members=3 (un-owned time, in all: 30.0 s; 100 s at 2, 24.0 s at 6)."),
         ("rounds_per_change", (2.5,) * 5, "members makes no difference (rounds_per_change: 2.500)."),
     ],
-)
+)  # fmt: skip
 def test_a_curve_is_told_in_one_sentence(figure: str, values: tuple[float, ...], sentence: str) -> None:
     assert sentences(figure, values) == [sentence]
 

@@ -60,24 +60,16 @@ def test_a_step_that_cannot_be_done_is_invalid_and_the_script_goes_on(tmp_path: 
         ({"op": "ack", "acks": {"foo": "accept"}}, "'foo' is no partition"),
         ({"op": "ack", "acks": {"foo-0": [3]}}, "acks: [3] names no records"),
         ({"op": "ack", "acks": {"foo-0": {"held": 0, "cycle": 3}}}, "cycle: 3 is no list"),
-        (
-            {"op": "ack", "acks": {"foo-0": [[0, 1, "take"]]}},
-            "type: 'take' is no whole number",
-        ),
+        ({"op": "ack", "acks": {"foo-0": [[0, 1, "take"]]}}, "type: 'take' is no whole number"),
         ({"op": "fetch", "epoch": "$x"}, "epoch: '$x' is no whole number"),
         ({"op": "fetch", "version": 3}, "version: 3 is not between 1 and 2"),
-        (
-            {"op": "persister", "read": ["ok"]},
-            "read: ['ok'] is none of ok, hold",
-        ),
-        (
-            {"op": "coord", "call": "write", "p": "foo-0", "batches": [[0, 1, [], 1]]},
-            "batches: [0, 1, [], 1]",
-        ),
+        ({"op": "persister", "read": ["ok"]}, "read: ['ok'] is none of ok, hold"),
+        ({"op": "coord", "call": "write", "p": "foo-0", "batches": [[0, 1, [], 1]]},
+         "batches: [0, 1, [], 1]"),
         ({"op": "leader", "p": "foo-0", "event": "gone"}, "event: 'gone'"),
         ({"op": "read_error", "p": "foo-0", "error": "NO_ERROR"}, "error: 'NO_ERROR'"),
     ],
-)
+)  # fmt: skip
 def test_a_step_with_a_wrong_value_names_it(step: Event, why: str) -> None:
     (invalid,) = of_kind(run(step), "invalid")
     assert invalid["why"].startswith(why)

@@ -196,39 +196,34 @@ def owners_begin_too_far(patch: Patch) -> None:
 
 def fenced_commits_count(patch: Patch) -> None:
     """Members commit in the generation before theirs, and the coordinator accepts that."""
-    request, validate = positions.commit_request, offset_requests.validate_commit
+    request = positions.commit_request
 
     def late(config: Any, positions: Any, sent: Generation) -> Any:
         return request(config, positions, sent._replace(id=sent.id - 1))
 
-    def accept(*commit: Any) -> Error:
-        error = validate(*commit)
-        return NO_ERROR if error is Error.ILLEGAL_GENERATION else error
-
     patch.setattr(process, "commit_request", late)
-    patch.setattr(offset_requests, "validate_commit", accept)
+    former_generations_commit(patch)
 
 
 def former_generations_commit(patch: Patch) -> None:
     """The coordinator accepts commits of any generation, and no member sends one of a former generation."""
-    validate = offset_requests.validate_commit
-
-    def accept(*commit: Any) -> Error:
-        error = validate(*commit)
-        return NO_ERROR if error is Error.ILLEGAL_GENERATION else error
-
+    accept = _passing(offset_requests.validate_commit, Error.ILLEGAL_GENERATION)
     patch.setattr(offset_requests, "validate_commit", accept)
+
+
+def _passing(check: Callable[..., Error], wrong: Error) -> Callable[..., Error]:
+    """The check that gives no error where it gave ``wrong``."""
+
+    def passes(*request: Any) -> Error:
+        error = check(*request)
+        return NO_ERROR if error is wrong else error
+
+    return passes
 
 
 def former_generations_heartbeat(patch: Patch) -> None:
     """The coordinator answers heartbeats of a former generation without an error."""
-    heartbeat = sessions.heartbeat
-
-    def never_illegal(*request: Any) -> Error:
-        error = heartbeat(*request)
-        return NO_ERROR if error is Error.ILLEGAL_GENERATION else error
-
-    patch.setattr(sessions, "heartbeat", never_illegal)
+    patch.setattr(sessions, "heartbeat", _passing(sessions.heartbeat, Error.ILLEGAL_GENERATION))
 
 
 def former_epochs_commit(patch: Patch) -> None:
@@ -297,13 +292,7 @@ def sessions_never_end(patch: Patch) -> None:
 
 def strangers_may_heartbeat(patch: Patch) -> None:
     """A member that the coordinator has removed gets no error for its sessions."""
-    heartbeat = sessions.heartbeat
-
-    def never_unknown(*request: Any) -> Error:
-        error = heartbeat(*request)
-        return NO_ERROR if error is Error.UNKNOWN_MEMBER_ID else error
-
-    patch.setattr(sessions, "heartbeat", never_unknown)
+    patch.setattr(sessions, "heartbeat", _passing(sessions.heartbeat, Error.UNKNOWN_MEMBER_ID))
 
 
 def a_round_does_not_wait(patch: Patch) -> None:

@@ -72,11 +72,7 @@ def storm(
 
 START = {"at_ms": 0, "do": "start"}
 FIXED = {
-    "phases": "aligned",
-    "net_latency_ms": 1,
-    "heartbeat_lateness_ms": 0,
-    "poll_interval_ms": 0,
-    "coordinator_service_us": 0,
-    "append_latency_ms": 0,
-}
+    "phases": "aligned", "net_latency_ms": 1, "heartbeat_lateness_ms": 0, "poll_interval_ms": 0,
+    "coordinator_service_us": 0, "append_latency_ms": 0,
+}  # fmt: skip
 """Settings under which times can be computed by hand."""

@@ -132,15 +132,9 @@ STEPS = [
     {"at_ms": 60_000, "do": "create-topic", "topic": "topic-1", "partitions": 2},
 ]
 SETTINGS = {
-    "members": 3,
-    "topics": 2,
-    "partitions": 6,
-    "net_latency_ms": 1,
-    "metadata.max.age.ms": 20_000,
-    "commits": "never",
-    "partition.assignment.strategy": ["cooperative-sticky"],
-    "settle_timeout_ms": 60_000,
-}
+    "members": 3, "topics": 2, "partitions": 6, "net_latency_ms": 1, "metadata.max.age.ms": 20_000,
+    "commits": "never", "partition.assignment.strategy": ["cooperative-sticky"], "settle_timeout_ms": 60_000,
+}  # fmt: skip
 
 
 def test_a_topic_created_anew_with_fewer_partitions_kills_one_leader_after_the_other() -> None:

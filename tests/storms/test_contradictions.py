@@ -288,13 +288,8 @@ def test_a_step_that_does_not_know_of_a_rolling_update_under_way_is_named(kind: 
         # 35 partitions of 100: 9 a member are 900 of the 1,000 that it does; 18 are 1,800
         ({"members": 2, "partitions": 35}, 4, 2, 1 / 1.8),
         # 480 and 23 times 20.87: with one more partition the busiest one's owner has more than its 500
-        (
-            {
-                "members": 6, "partitions": 24, "record_rate": 40, "process_ms": 2,
-                "record_skew": {"hot": {"partitions": 1, "share": "50%"}},
-            },
-            24, 2, 1 / 0.5426,
-        ),
+        ({"members": 6, "partitions": 24, "record_rate": 40, "process_ms": 2,
+          "record_skew": {"hot": {"partitions": 1, "share": "50%"}}}, 24, 2, 1 / 0.5426),
     ],
 )  # fmt: skip
 def test_values_that_are_enough_by_arithmetic(

@@ -18,16 +18,10 @@ def joined_by_a_second(library: str) -> Storm:
     response to its first JoinGroup. So the second round ends 5 s after member-0's first poll().
     """
     settings = {
-        "members": 1,
-        "partitions": 2,
-        "record_rate": 100,
-        "process_ms": 1,
-        "start_ms": 0,
-        "assign_ms": 2000,
-        "partition.assignment.strategy": ["cooperative-sticky"],
-        "group.initial.rebalance.delay.ms": 0,
+        "members": 1, "partitions": 2, "record_rate": 100, "process_ms": 1, "start_ms": 0, "assign_ms": 2000,
+        "partition.assignment.strategy": ["cooperative-sticky"], "group.initial.rebalance.delay.ms": 0,
         "client_profile": [library],
-    }
+    }  # fmt: skip
     asked = scenario([START, {"at_ms": 60_000, "do": "add", "count": 1}], **{**FIXED, **settings})
     return storm(replace(asked, figures_from=60_000))
 

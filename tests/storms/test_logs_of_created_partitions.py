@@ -23,14 +23,9 @@ RATES = ((0, 100_000), (20 * SECOND, 0), (30 * SECOND, 10_000))
 
 CREATE = {"at_ms": 60_000, "do": "create-topic", "topic": "topic-new", "partitions": 2}
 SETTINGS: dict[str, Any] = {
-    **FIXED,
-    "members": 2,
-    "partitions": 2,
-    "record_rate": 100,
-    "process_ms": 0.1,
-    "metadata.max.age.ms": 30_000,
-    "partition.assignment.strategy": ["cooperative-sticky"],
-}
+    **FIXED, "members": 2, "partitions": 2, "record_rate": 100, "process_ms": 0.1,
+    "metadata.max.age.ms": 30_000, "partition.assignment.strategy": ["cooperative-sticky"],
+}  # fmt: skip
 NEW = ("topic-new-0", "topic-new-1")
 
 

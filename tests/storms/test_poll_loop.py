@@ -21,11 +21,14 @@ from groupstorm.storms.world.record_times import RecordTimes, SlowRecordTimes
 MS, SECOND = 1_000, 1_000_000
 P = tuple(TopicPartition("topic-0", number) for number in range(4))
 
+#: From when on how many records of each partition arrive in 1,000 seconds.
+Rates = Mapping[TopicPartition, tuple[tuple[int, int], ...]]
+
 RATES = st.lists(st.sampled_from([0, 7_000, 40_000, 100_000, 333_000]), min_size=4, max_size=4)
 
 
 def loop(
-    rates: Mapping[TopicPartition, tuple[tuple[int, int], ...]],
+    rates: Rates,
     *,
     poll_records: int = 500,
     fetch_records: int = 1_000_000,
@@ -35,8 +38,8 @@ def loop(
     slow: Sequence[dict[str, Any]] = (),
     steps: bool = False,
 ) -> PollLoop:
-    """``rates``: from when on how many records arrive in 1,000 seconds. ``run_records``: how many a look
-    takes, in polls of ``poll_records``. ``slow``: entries of the setting `slow_records`."""
+    """``run_records``: how many a look takes, in polls of ``poll_records``. ``slow``: entries of the setting
+    `slow_records`."""
     logs = RecordLogs(lambda tp: rates[tp])
     slower = SlowRecordTimes(read_slow_records("slow_records", list(slow)), logs) if slow else None
     process, stream = parse_distribution("process_ms", process_ms), Stream(1, "records", "m", 1)
@@ -46,12 +49,26 @@ def loop(
     return PollLoop(logs, polling, times, steps)
 
 
+def both(rates: Rates, **how: Any) -> tuple[PollLoop, PollLoop]:
+    """The loop that computes, and the one that takes look by look."""
+    return loop(rates, **how), loop(rates, **how, steps=True)
+
+
+def moments(one: PollLoop, at_us: int) -> tuple[object, ...]:
+    """The polls around this time, and whether the application keeps up."""
+    return one.next_poll_us(at_us), one.last_poll_us(at_us), one.keeps_up(at_us)
+
+
+def offsets(one: PollLoop, at_us: int) -> tuple[object, ...]:
+    return one.positions(at_us), one.polled_positions(at_us)
+
+
 class Played:
     """An application of its own: it asks for records one by one and sleeps through each."""
 
     def __init__(
         self,
-        rates: Mapping[TopicPartition, tuple[tuple[int, int], ...]],
+        rates: Rates,
         poll_records: int,
         fetch_records: int,
         interval_us: int,
@@ -113,15 +130,8 @@ def test_a_loop_does_what_an_application_does_record_by_record(
 ) -> None:
     rates = {tp: ((0, rate),) for tp, rate in zip(P, arriving, strict=True)}
     played = Played(rates, poll_records, fetch_records, interval_ms * 1000, process_ms * 1000, 8 * SECOND)
-    for steps in (False, True):
-        ours = loop(
-            rates,
-            poll_records=poll_records,
-            fetch_records=fetch_records,
-            interval_ms=interval_ms,
-            process_ms=process_ms,
-            steps=steps,
-        )
+    sizes = {"poll_records": poll_records, "fetch_records": fetch_records}
+    for ours in both(rates, **sizes, interval_ms=interval_ms, process_ms=process_ms):
         ours.own(P, (0, 0, 0, 0), 0)
         for at_us in range(0, 7 * SECOND, 333_337):
             assert ours.positions(at_us) == played.positions(at_us)
@@ -159,15 +169,12 @@ def test_what_happens_is_the_same_by_arithmetic_and_look_by_look(
         for tp, rate in zip(P, arriving, strict=True)
     }
     logs = RecordLogs(lambda tp: rates[tp])
-    both = [
-        loop(rates, poll_records=poll_records, interval_ms=interval_ms, process_ms=process_ms, steps=steps)
-        for steps in (False, True)
-    ]
+    lazy, stepped = both(rates, poll_records=poll_records, interval_ms=interval_ms, process_ms=process_ms)
     now_us = 0
     before: dict[TopicPartition, int] = {}
     for after_us, do, partition in actions:
         now_us += after_us
-        for each in both:
+        for each in (lazy, stepped):
             owned = partition in each
             if do == "own" and not owned:
                 each.own((partition,), (logs.end(partition, now_us) // 2,), now_us)
@@ -179,13 +186,9 @@ def test_what_happens_is_the_same_by_arithmetic_and_look_by_look(
                 each.go_on((partition,), now_us)
             elif do in ("stall", "busy"):
                 each.stall(now_us, 700_000, do == "busy")
-        lazy, stepped = both
         positions = lazy.positions(now_us)
-        assert positions == stepped.positions(now_us)
-        assert lazy.polled_positions(now_us) == stepped.polled_positions(now_us)
-        assert lazy.next_poll_us(now_us) == stepped.next_poll_us(now_us)
-        assert lazy.last_poll_us(now_us) == stepped.last_poll_us(now_us)
-        assert lazy.keeps_up(now_us) == stepped.keeps_up(now_us)
+        assert offsets(lazy, now_us) == offsets(stepped, now_us)
+        assert moments(lazy, now_us) == moments(stepped, now_us)
         for owned_now, position in positions.items():
             assert position <= max(logs.end(owned_now, now_us), before.get(owned_now, 0))
             if do not in ("own", "release"):
@@ -226,19 +229,15 @@ def test_looks_that_come_again_are_the_same_by_arithmetic_and_look_by_look(
     with logs that wait for them and without, over minutes."""
     rates = {tp: ((0, rate),) for tp, rate in zip(P, arriving, strict=True)}
     logs = RecordLogs(lambda tp: rates[tp])
-    both = [
-        loop(
-            rates, poll_records=poll_records, fetch_records=fetch_records, process_ms=process_ms, steps=steps
-        )
-        for steps in (False, True)
-    ]
+    sizes = {"poll_records": poll_records, "fetch_records": fetch_records}
+    lazy, stepped = both(rates, **sizes, process_ms=process_ms)
     now_us = 200 * SECOND
-    for each in both:
+    for each in (lazy, stepped):
         each.own(P, [max(logs.end(tp, now_us) - behind, 0) for tp in P], now_us)
     for after_us, do in actions:
         now_us += after_us
         partition = data.draw(st.sampled_from(P))
-        for each in both:
+        for each in (lazy, stepped):
             if do == "hold":
                 each.hold((partition,), now_us)
             elif do == "go on" and each.held(partition):
@@ -248,14 +247,10 @@ def test_looks_that_come_again_are_the_same_by_arithmetic_and_look_by_look(
             elif do == "own":
                 each.release((partition,), now_us)
                 each.own((partition,), (logs.end(partition, now_us),), now_us)
-        lazy, stepped = both
         for at_us in (now_us, now_us - data.draw(st.integers(0, min(after_us, 50 * SECOND)))):
-            assert lazy.positions(at_us) == stepped.positions(at_us)
-            assert lazy.polled_positions(at_us) == stepped.polled_positions(at_us)
-        assert lazy.next_poll_us(now_us) == stepped.next_poll_us(now_us)
+            assert offsets(lazy, at_us) == offsets(stepped, at_us)
         assert lazy.poll_after_us(now_us) == stepped.poll_after_us(now_us)
-        assert lazy.last_poll_us(now_us) == stepped.last_poll_us(now_us)
-        assert lazy.keeps_up(now_us) == stepped.keeps_up(now_us)
+        assert moments(lazy, now_us) == moments(stepped, now_us)
 
 
 # -- single questions, by hand: half a record a millisecond arrives, 50 between two polls, of 1 ms each ----
@@ -266,7 +261,7 @@ BOTH = {**ONE, P[1]: ((0, 500_000),)}
 T = 10 * SECOND
 
 
-def owner(rates: Mapping[TopicPartition, tuple[tuple[int, int], ...]] = ONE, **how: Any) -> PollLoop:
+def owner(rates: Rates = ONE, **how: Any) -> PollLoop:
     """The owner of these partitions from 0 on."""
     ours = loop(rates, **how)
     ours.own(tuple(rates), [0 for _ in rates], 0)
@@ -282,16 +277,10 @@ def test_what_is_committed_in_the_background_was_finished_at_the_last_poll() -> 
 @pytest.mark.parametrize(
     ("now_us", "last_ms", "next_ms"),
     [
-        (5_000, 0, 10),
-        (9_999, 0, 10),
-        (10_000, 10, 10),
-        (10_001, 10, 20),
-        (39_999, 30, 40),
-        (40_000, 40, 40),
-        (40_001, 40, 100),
-        (49_999, 40, 100),
+        (5_000, 0, 10), (9_999, 0, 10), (10_000, 10, 10), (10_001, 10, 20), (39_999, 30, 40),
+        (40_000, 40, 40), (40_001, 40, 100), (49_999, 40, 100),
     ],
-)
+)  # fmt: skip
 def test_records_of_one_fetch_are_handed_out_in_several_polls(
     now_us: int, last_ms: int, next_ms: int
 ) -> None:

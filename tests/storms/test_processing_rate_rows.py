@@ -31,23 +31,15 @@ def rates(ran: Storm, kind: str, **fields: object) -> list[tuple[float, tuple[in
         ({"record_rate": 1_000}, [(3.01, (3_010,), (1_000_000 + 1_000,))]),
         # Of 2,000 records a second it does 1,000: a row every ten seconds, and one at the end. It had
         # nothing to do until 3.06 s, since it began at the end of the log.
-        (
-            {"record_rate": 2_000, "settle_timeout_ms": 30_000},
-            [
-                (3.01, (6_020,), (2_001_000,)),
-                (13.01, (15_970,), (1_000_000,)),
-                (23.01, (25_970,), (1_000_000,)),
-                (32, (34_960,), (1_000_000,)),
-            ],
-        ),
+        ({"record_rate": 2_000, "settle_timeout_ms": 30_000},
+         [(3.01, (6_020,), (2_001_000,)), (13.01, (15_970,), (1_000_000,)), (23.01, (25_970,), (1_000_000,)),
+          (32, (34_960,), (1_000_000,))]),
         # It is behind between two polls if these are more than a second apart.
         ({"record_rate": 100, "poll_interval_ms": 1_000}, [(3.01, (301,), (1_000_000,))]),
-        (
-            {"record_rate": 100, "poll_interval_ms": 1_001, "least_duration_ms": 15_000},
-            [(3.01, (301,), (90_000,)), (13.01, (1_201,), (100_100,)), (16, (1_502,), (100_100,))],
-        ),
+        ({"record_rate": 100, "poll_interval_ms": 1_001, "least_duration_ms": 15_000},
+         [(3.01, (301,), (90_000,)), (13.01, (1_201,), (100_100,)), (16, (1_502,), (100_100,))]),
     ],
-)
+)  # fmt: skip
 def test_a_member_has_a_row_when_it_begins_and_every_ten_seconds_while_it_is_behind(
     settings: dict[str, Any], expected: list[Any]
 ) -> None:

@@ -130,18 +130,14 @@ def test_a_name_that_is_neither_preset_nor_file_is_refused() -> None:
 def test_the_choices_of_the_table_are_those_of_the_code() -> None:
     names = setting_names
     choices: dict[str, Iterable[str]] = {
-        "client_profile": PROFILES,
-        "task.assignor": TASK_ASSIGNORS,
-        "trade_off": TradeOff,
-        "rack.aware.assignment.strategy": Strategy,
-        "standby_placement": StandbyPlacement,
-        "tags_or_racks": TagsOrRacks,
-        "auto.offset.reset": ("latest", names.EARLIEST, names.NONE),
+        "client_profile": PROFILES, "task.assignor": TASK_ASSIGNORS, "trade_off": TradeOff,
+        "rack.aware.assignment.strategy": Strategy, "standby_placement": StandbyPlacement,
+        "tags_or_racks": TagsOrRacks, "auto.offset.reset": ("latest", names.EARLIEST, names.NONE),
         "commits": (names.BACKGROUND, names.BATCH, names.RECORD, names.INTERVAL, names.NEVER),
         "deployment": (names.PROCESSES, names.DEPLOYMENT, names.STATEFUL_SET),
         "ready_when": (names.POLLS, names.ASSIGNED, names.RUNS),
         "autoscaler": (names.NO_AUTOSCALER, names.HPA, names.KEDA),
-    }
+    }  # fmt: skip
     assert {name: BY_NAME[name].allowed for name in choices} == {
         name: tuple(map(str, allowed)) for name, allowed in choices.items()
     }

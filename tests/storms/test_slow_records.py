@@ -18,16 +18,10 @@ from tests.storms.storms_in_memory import Storm, scenario, storm
 SECOND = 1_000_000
 START = {"at_ms": 0, "do": "start"}
 FIXED = {
-    "members": 2,
-    "partitions": 2,
-    "net_latency_ms": 1,
-    "process_ms": 1,
-    "record_rate": 10,
-    "start_ms": {"exactly": 1000},
-    "least_duration_ms": 400_000,
-    "partition.assignment.strategy": ["cooperative-sticky"],
-    "if_never_settled": "report",
-}
+    "members": 2, "partitions": 2, "net_latency_ms": 1, "process_ms": 1, "record_rate": 10,
+    "start_ms": {"exactly": 1000}, "least_duration_ms": 400_000,
+    "partition.assignment.strategy": ["cooperative-sticky"], "if_never_settled": "report",
+}  # fmt: skip
 TP = TopicPartition("topic-0", 0)
 
 

@@ -9,14 +9,9 @@ from tests.storms.storms_in_memory import Storm, scenario, storm
 START = {"at_ms": 0, "do": "start"}
 CREATE = {"at_ms": 60_000, "do": "create-topic", "topic": "topic-new", "partitions": 6}
 FIXED = {
-    "phases": "aligned",
-    "members": 3,
-    "partitions": 6,
-    "net_latency_ms": 1,
-    "poll_interval_ms": 10,
-    "partition.assignment.strategy": ["cooperative-sticky"],
-    "metadata.max.age.ms": 30_000,
-}
+    "phases": "aligned", "members": 3, "partitions": 6, "net_latency_ms": 1, "poll_interval_ms": 10,
+    "partition.assignment.strategy": ["cooperative-sticky"], "metadata.max.age.ms": 30_000,
+}  # fmt: skip
 
 
 def test_topics_know_what_was_when_and_count_only_what_members_subscribe_to() -> None:

@@ -54,14 +54,10 @@ def test_topics_are_a_mapping_or_a_list(topics: Any, expected: dict[str, int]) -
         ({"settings": ["num.partitions"]}, "settings: ['num.partitions']: expected {'num.partitions': 3}"),
         ({"settings": {1: 2}}, "settings: 1: expected the name of one of Kafka's settings"),
         ({"settings": {"num.partitions": None}}, "settings: num.partitions: None: expected a text"),
-        (
-            {"settings": {"num.partition": 1}},
-            "option num.partition: not known here; did you mean num.partitions",
-        ),
-        (
-            {"settings": {"log.dirs": "/data"}},
-            "option log.dirs: a setting of Kafka's that would do nothing here; leave it out",
-        ),
+        ({"settings": {"num.partition": 1}},
+         "option num.partition: not known here; did you mean num.partitions"),
+        ({"settings": {"log.dirs": "/data"}},
+         "option log.dirs: a setting of Kafka's that would do nothing here; leave it out"),
         ({"port": -1}, "port: -1: expected a number from 0 to 65535"),
         ({"port": "9092"}, "port: '9092': expected a number from 0 to 65535"),
         ({"control": 70_000}, "control: 70000: expected a number from 0"),
@@ -71,12 +67,10 @@ def test_topics_are_a_mapping_or_a_list(topics: Any, expected: dict[str, int]) -
         ({"as_version": "5"}, "as_version: '5': expected one of 2.8, 3.9, 4.x"),
         ({"as_version": 4}, "as_version: 4: expected one of 2.8, 3.9, 4.x"),
         ({"trace": 5}, "trace: 5: expected a path"),
-        (
-            {"security": {"alice": "secret"}},
-            "security: dict: expected what groupstorm.testing.secured(...) gives",
-        ),
+        ({"security": {"alice": "secret"}},
+         "security: dict: expected what groupstorm.testing.secured(...) gives"),
     ],
-)
+)  # fmt: skip
 def test_arguments_of_a_broker(arguments: dict[str, Any], sentence: str) -> None:
     with pytest.raises(InputError) as refusal:
         groupstorm.broker(**arguments)

@@ -168,24 +168,18 @@ def test_connections_are_dropped(broker: EmulatedBroker, control: Http) -> None:
         ("/faults", {"do": "explode", "api": "Fetch"}, "do: 'explode': expected fail, delay or disconnect"),
         ("/faults", {"do": "disconnect"}, "POST /faults: api: is missing; expected a text"),
         ("/faults", {"do": "delay", "api": "Fetch"}, "delay_ms: is missing; expected a whole number"),
-        (
-            "/faults",
-            {"do": "disconnect", "api": "Fetch", "count": "2"},
-            "count: '2': expected a whole number",
-        ),
+        ("/faults", {"do": "disconnect", "api": "Fetch", "count": "2"},
+         "count: '2': expected a whole number"),
         ("/move-coordinator", {"group": "none"}, "group: 'none': there is no such group; there are: none"),
         ("/move-coordinator", {}, "group: is missing; expected a text"),
-        (
-            "/faults",
-            {"do": "disconnect", "api": "Fetch", "times": 2},
-            "times: no such field; there are do, lasting, api",
-        ),
+        ("/faults", {"do": "disconnect", "api": "Fetch", "times": 2},
+         "times: no such field; there are do, lasting, api"),
         ("/faults", {"do": "disconnect", "api": 1}, "api: 1: expected a text"),
         ("/faults", {"do": "disconnect", "lasting": 1}, "lasting: 1: expected true or false"),
         ("/faults", {"do": "disconnect", "lasting": False}, "api: is missing; expected a text"),
         ("/resume", {"broker": "1"}, "broker: '1': expected a whole number"),
     ],
-)
+)  # fmt: skip
 def test_wrong_input_is_400_with_one_sentence(
     control: Http, path: str, body: dict[str, object], sentence: str
 ) -> None:

@@ -241,18 +241,10 @@ def test_columns_make_the_same_events_as_rows(tmp_path: Path, version: int) -> N
         ({"source": "nobody"}, "source: 'nobody'"),
         ({"cause": None}, "cause: None: expected a text"),
         ({"event": "new", "group": None}, "group: None: expected a text"),
-        (
-            {
-                "event": "partitions_resumed",
-                "member": "m",
-                "member_id": "i",
-                "partitions": [],
-                "positions": [1],
-            },
-            "positions: .1.: expected one for each",
-        ),
+        ({"event": "partitions_resumed", "member": "m", "member_id": "i", "partitions": [], "positions": [1]},
+         "positions: .1.: expected one for each"),
     ],
-)
+)  # fmt: skip
 def test_a_row_of_columns_that_does_not_fit_is_named(
     tmp_path: Path, bad: dict[str, Any], expected: str
 ) -> None:

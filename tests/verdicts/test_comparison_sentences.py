@@ -112,15 +112,10 @@ def test_records_that_are_skipped_as_the_group_begins_decide_nothing() -> None:
         ("unowned_max_seconds", 95, 105, None),
         ("unowned_max_seconds", 90, 100, "Longest single gap: a 90.0 s, b 100 s (1.1 times)."),
         ("rebalance_latency_max_ms", 0, 10_000, "Longest rebalance: a 0 s, b 10.0 s."),
-        (
-            "restored_bytes",
-            10**9,
-            3 * 10**9,
-            "State restored before tasks could run: a 1.0 GB, b 3.0 GB",
-        ),
+        ("restored_bytes", 10**9, 3 * 10**9, "State restored before tasks could run: a 1.0 GB, b 3.0 GB"),
         ("cross_rack_usd", 0.01, 0.07, "Cost of traffic between racks: a $0.0100, b $0.0700 (7.0 times)."),
     ],
-)
+)  # fmt: skip
 def test_a_difference_counts_if_a_person_would_notice_it(
     figure: str, one: float, other: float, sentence: str | None
 ) -> None:

@@ -108,42 +108,27 @@ def test_ratios(value: float, least: float, words: str) -> None:
 @pytest.mark.parametrize(
     ("changes", "part"),
     [
-        (
-            {"unowned_partition_seconds": 0.0, "unowned_max_seconds": 0.0},
-            "; no partition was ever un-owned; ",
-        ),
+        ({"unowned_partition_seconds": 0.0, "unowned_max_seconds": 0.0},
+         "; no partition was ever un-owned; "),
         ({"unowned_partition_seconds": 5}, "; at no time did every partition have an owner; "),
         ({"unowned_max_seconds": 5}, "; at no time did every partition have an owner; "),
         ({"records_duplicated": 2}, "; 2 records processed again."),
         ({"records_skipped": 3}, "; 3 records skipped (auto.offset.reset=earliest reads them)."),
         ({"lag_growth_per_second": 1}, "; at the end the lag still grew by 1 record a second: less is"),
         ({"lag_growth_per_second": 1.5}, "; at the end the lag still grew by 1.5 records a second: less is"),
-        (
-            {"probing_rebalances": 1},
-            "at no time did every task run; no stable assignment came before the end (",
-        ),
-        (
-            {
-                "probing_rebalances": 2,
-                "converged_after_seconds": 0.0,
-                "task_downtime_seconds": 4.0,
-                "task_downtime_max_seconds": 3.0,
-                "restored_bytes": 1500,
-            },
-            "; tasks were down for 4.0 s in all, 3.0 s at the longest; 1.5 kB were restored before tasks "
-            "could run; a stable assignment came 0 s and 2 probing rebalances after the first change.",
-        ),
+        ({"probing_rebalances": 1},
+         "at no time did every task run; no stable assignment came before the end ("),
+        ({"probing_rebalances": 2, "converged_after_seconds": 0.0, "task_downtime_seconds": 4.0,
+          "task_downtime_max_seconds": 3.0, "restored_bytes": 1500},
+         "; tasks were down for 4.0 s in all, 3.0 s at the longest; 1.5 kB were restored before tasks "
+         "could run; a stable assignment came 0 s and 2 probing rebalances after the first change."),
         ({"probing_rebalances": 0, "task_downtime_seconds": 4.0}, "; at no time did every task run; "),
-        (
-            {"probing_rebalances": 0, "task_downtime_seconds": 0.0, "task_downtime_max_seconds": 0.0},
-            "; no task was ever down; ",
-        ),
-        (
-            {"probing_rebalances": 0, "cross_rack_bytes": 2000, "cross_rack_usd": 0.5},
-            "; 2.0 kB went from rack to rack ($0.50).",
-        ),
+        ({"probing_rebalances": 0, "task_downtime_seconds": 0.0, "task_downtime_max_seconds": 0.0},
+         "; no task was ever down; "),
+        ({"probing_rebalances": 0, "cross_rack_bytes": 2000, "cross_rack_usd": 0.5},
+         "; 2.0 kB went from rack to rack ($0.50)."),
     ],
-)
+)  # fmt: skip
 def test_the_answer_of_one_run_has_a_part_for_what_happened(changes: dict[str, Any], part: str) -> None:
     assert part in answer(figures(**changes))
 

@@ -30,18 +30,13 @@ GROUP = [
     state(3, "PreparingRebalance", "CompletingRebalance", 1, "initial-delay"),
     given(3.1, "a-1", "t-0"),
     given(3.1, "b-1", "t-1"),
-    {
-        "s": 3.1,
-        "event": "partitions_created",
-        "source": "world",
-        "partitions": ["t-0", "t-1"],
-        "topics": ["t"],
-    },
+    {"s": 3.1, "event": "partitions_created", "source": "world", "partitions": ["t-0", "t-1"],
+     "topics": ["t"]},
     state(3.1, "CompletingRebalance", "Stable", 1, "assigned"),
     removed(20, "b", "b-1", "left"),
     *round_of(20, 2, "left", "b-1", 0.99),
     given(21, "a-1", "t-0", "t-1"),
-]
+]  # fmt: skip
 
 
 def by_hand(*rows: Mapping[str, Any]) -> list[WatchedRow]:

@@ -20,13 +20,9 @@ from tests.storms.storms_in_memory import scenario
 
 START = {"at_ms": 0, "do": "start"}
 SMALL = {
-    "members": 3,
-    "partitions": 6,
-    "partition.assignment.strategy": ["cooperative-sticky"],
-    "ready_ms": {"exactly": 1_000},
-    "stop_grace_ms": 0,
-    "record_rate": 0,
-}
+    "members": 3, "partitions": 6, "partition.assignment.strategy": ["cooperative-sticky"],
+    "ready_ms": {"exactly": 1_000}, "stop_grace_ms": 0, "record_rate": 0,
+}  # fmt: skip
 CRASH = {"at_ms": 60_000, "do": "crash", "members": [1]}
 ROLL = {"at_ms": 60_000, "do": "rolling-restart"}
 
@@ -165,13 +161,9 @@ def test_members_without_an_assignor_in_common_are_refused(
 
 
 EVERY = {
-    "partition.assignment.strategy": ["range"],
-    "session.timeout.ms": 20_000,
-    "heartbeat.interval.ms": 1_000,
-    "max.poll.interval.ms": 60_000,
-    "max.poll.records": 50,
-    "group.instance.id": "ordinal",
-}
+    "partition.assignment.strategy": ["range"], "session.timeout.ms": 20_000, "heartbeat.interval.ms": 1_000,
+    "max.poll.interval.ms": 60_000, "max.poll.records": 50, "group.instance.id": "ordinal",
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("library", "module"), [("aiokafka", "aiokafka"), ("kafka-python", "kafka")])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import sys
 from typing import Any
 
 import pytest
@@ -11,8 +10,8 @@ import pytest
 from groupstorm.assignors.streams.cases import answer, read_case
 from groupstorm.problems import InputError
 from tests.assignors.streams.groups import assign, client, task
+from tests.command import groupstorm, refused
 from tests.oracle.running import as_line
-from tests.processes import run_process
 
 CASE: dict[str, Any] = {
     "id": 1,
@@ -85,16 +84,10 @@ def test_a_task_with_two_owners_is_refused() -> None:
 
 
 def test_the_command_ends_with_status_2_and_keeps_what_was_answered() -> None:
-    done = run_process(
-        [sys.executable, "-m", "groupstorm", "assign", "--mode", "streams"],
-        input=as_line(CASE) + "\n" + as_line({**CASE, "assignor": "?"}) + "\n",
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 2
+    lines = as_line(CASE) + "\n" + as_line({**CASE, "assignor": "?"}) + "\n"
+    done = groupstorm("assign", "--mode", "streams", given=lines)
+    assert refused(done).startswith("groupstorm: line 2: field assignor")
     assert len(done.stdout.splitlines()) == 1
-    assert done.stderr.startswith("groupstorm: line 2: field assignor")
 
 
 def test_a_process_with_two_racks_counts_as_one_without() -> None:

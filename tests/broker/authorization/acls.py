@@ -43,36 +43,20 @@ _UNKNOWN_CODES: list[dict[str, Any]] = [
 _FILTERS: list[dict[str, Any]] = [
     {},
     {"principal_filter": None},
-    {
-        "principal_filter": None,
-        "resource_type_filter": 2,
-        "resource_name_filter": "orders",
-        "pattern_type_filter": 2,
-    },
-    {
-        "principal_filter": None,
-        "resource_type_filter": 2,
-        "resource_name_filter": "orders",
-        "pattern_type_filter": 1,
-    },
-    {
-        "principal_filter": None,
-        "resource_type_filter": 2,
-        "resource_name_filter": "ord",
-        "pattern_type_filter": 4,
-    },
-    {
-        "principal_filter": None,
-        "resource_type_filter": 2,
-        "resource_name_filter": "*",
-        "pattern_type_filter": 3,
-    },
+    {"principal_filter": None, "resource_type_filter": 2, "resource_name_filter": "orders",
+     "pattern_type_filter": 2},
+    {"principal_filter": None, "resource_type_filter": 2, "resource_name_filter": "orders",
+     "pattern_type_filter": 1},
+    {"principal_filter": None, "resource_type_filter": 2, "resource_name_filter": "ord",
+     "pattern_type_filter": 4},
+    {"principal_filter": None, "resource_type_filter": 2, "resource_name_filter": "*",
+     "pattern_type_filter": 3},
     {"principal_filter": None, "resource_name_filter": "orders", "pattern_type_filter": 3},
     {"principal_filter": "User:alice", "host_filter": "*", "operation": 3},
     {"principal_filter": None, "host_filter": "10.0.0.1"},
     {"principal_filter": None, "permission_type": 2},
     {"principal_filter": None, "resource_name_filter": ""},
-]
+]  # fmt: skip
 _SOME_ACLS = (
     "READ TOPIC orders",
     "READ TOPIC ord*",

@@ -43,18 +43,9 @@ def _describe_scram(about: str, users: Sequence[str] | None) -> Probe:
 _SCRAM = [
     _alter_scram("set two", (), [("u1", 1, 4096, _KEY), ("u2", 2, 8192, _KEY)]),
     _alter_scram("delete what is not there", [("u1", 2), ("none", 1), ("", 1), ("u2", 0), ("u2", 3)]),
-    _alter_scram(
-        "set bad ones",
-        (),
-        [
-            ("a", 1, 4095, _KEY),
-            ("b", 1, 16_385, _KEY),
-            ("c", 1, 16_384, _KEY),
-            ("", 1, 4096, _KEY),
-            ("d", 9, 4096, _KEY),
-            ("e", 1, 4096, b""),
-        ],
-    ),
+    _alter_scram("set bad ones", (),
+                 [("a", 1, 4095, _KEY), ("b", 1, 16_385, _KEY), ("c", 1, 16_384, _KEY), ("", 1, 4096, _KEY),
+                  ("d", 9, 4096, _KEY), ("e", 1, 4096, b"")]),
     _alter_scram("twice the same", (), [("f", 1, 4096, _KEY), ("f", 1, 4096, _KEY)]),
     _alter_scram("two mechanisms of one user", (), [("g", 1, 4096, _KEY), ("g", 2, 4096, _KEY)]),
     _alter_scram("delete and set what is not there", [("g", 1)], [("g", 1, 5000, _KEY)]),
@@ -66,7 +57,7 @@ _SCRAM = [
     _describe_scram("describe one twice", ("u1", "u1")),
     _alter_scram("delete", [("u1", 1)]),
     _describe_scram("describe one that is gone", ("u1",)),
-]
+]  # fmt: skip
 
 
 def _quota(about: str, *entries: tuple[Any, Any], validate_only: bool = False) -> Probe:
@@ -241,42 +232,16 @@ PROBES = [*_THROTTLED, *_SCRAM, *_QUOTAS, *_CONFIGS]
 
 #: The same APIs with too few rights, and with enough.
 RIGHTS_PROBES = [
-    Probe(
-        "describe SCRAM credentials",
-        wire.DESCRIBE_SCRAM,
-        (0,),
-        {"users": [{"name": "nobody"}]},
-        [_NOTHING, ["DESCRIBE_CONFIGS CLUSTER"], ["DESCRIBE CLUSTER"], ["ALTER CLUSTER"]],
-    ),
-    Probe(
-        "change SCRAM credentials",
-        wire.ALTER_SCRAM,
-        (0,),
-        _scram([("nobody", 1)], [("b", 1, 4096, _KEY)]),
-        [_NOTHING, ["DESCRIBE CLUSTER"], ["ALTER_CONFIGS CLUSTER"]],
-    ),
-    Probe(
-        "describe quotas",
-        wire.DESCRIBE_QUOTAS,
-        (0, 1),
-        {"components": (), "strict": False},
-        [_NOTHING, ["DESCRIBE CLUSTER"], ["DESCRIBE_CONFIGS CLUSTER"], ["ALTER_CONFIGS CLUSTER"]],
-    ),
-    Probe(
-        "change quotas",
-        wire.ALTER_QUOTAS,
-        (0, 1),
-        {
-            "entries": [
-                {
-                    "entity": [{"entity_type": "user", "entity_name": "x"}],
-                    "ops": [{"key": _RATE, "value": 1.0, "remove": False}],
-                }
-            ],
-            "validate_only": True,
-        },
-        [_NOTHING, ["ALTER CLUSTER"], ["ALTER_CONFIGS CLUSTER"]],
-    ),
+    Probe("describe SCRAM credentials", wire.DESCRIBE_SCRAM, (0,), {"users": [{"name": "nobody"}]},
+          [_NOTHING, ["DESCRIBE_CONFIGS CLUSTER"], ["DESCRIBE CLUSTER"], ["ALTER CLUSTER"]]),
+    Probe("change SCRAM credentials", wire.ALTER_SCRAM, (0,), _scram([("nobody", 1)], [("b", 1, 4096, _KEY)]),
+          [_NOTHING, ["DESCRIBE CLUSTER"], ["ALTER_CONFIGS CLUSTER"]]),
+    Probe("describe quotas", wire.DESCRIBE_QUOTAS, (0, 1), {"components": (), "strict": False},
+          [_NOTHING, ["DESCRIBE CLUSTER"], ["DESCRIBE_CONFIGS CLUSTER"], ["ALTER_CONFIGS CLUSTER"]]),
+    Probe("change quotas", wire.ALTER_QUOTAS, (0, 1),
+          {"entries": [{"entity": [{"entity_type": "user", "entity_name": "x"}],
+                        "ops": [{"key": _RATE, "value": 1.0, "remove": False}]}], "validate_only": True},
+          [_NOTHING, ["ALTER CLUSTER"], ["ALTER_CONFIGS CLUSTER"]]),
     Probe(
         "replace configurations",
         wire.ALTER_CONFIGS,
@@ -290,4 +255,4 @@ RIGHTS_PROBES = [
         },
         [_NOTHING, ["ALTER_CONFIGS TOPIC orders"], ["ALTER_CONFIGS CLUSTER"], ["ALTER_CONFIGS GROUP g"]],
     ),
-]
+]  # fmt: skip

@@ -30,48 +30,19 @@ _FILTERS = {
 
 PROBES = [
     Probe("describe log directories", wire.DESCRIBE_LOG_DIRS, (1, 2, 3, 4), {"topics": None}, _TOO_LITTLE),
-    Probe(
-        "elect leaders",
-        wire.ELECT_LEADERS,
-        (0, 1, 2),
-        {"election_type": 0, "topic_partitions": _ELECTED, "timeout": 10_000},
-        _ALTERING,
-    ),
-    Probe(
-        "reassign partitions",
-        wire.ALTER_REASSIGNMENTS,
-        (0, 1),
-        {
-            "topics": [
-                {"name": "hidden", "partitions": _TARGETS[:1]},
-                {"name": "orders", "partitions": _TARGETS},
-            ]
-        },
-        _ALTERING,
-    ),
+    Probe("elect leaders", wire.ELECT_LEADERS, (0, 1, 2),
+          {"election_type": 0, "topic_partitions": _ELECTED, "timeout": 10_000}, _ALTERING),
+    Probe("reassign partitions", wire.ALTER_REASSIGNMENTS, (0, 1),
+          {"topics": [{"name": "hidden", "partitions": _TARGETS[:1]},
+                      {"name": "orders", "partitions": _TARGETS}]}, _ALTERING),
     Probe("list reassignments", wire.LIST_REASSIGNMENTS, (0,), {"topics": None}, _DESCRIBING),
     Probe("describe the quorum", wire.DESCRIBE_QUORUM, (0, 1, 2), {"topics": _METADATA}, _TOO_LITTLE),
-    Probe(
-        "update features",
-        wire.UPDATE_FEATURES,
-        (0, 1, 2),
-        {"feature_updates": [_FEATURE], "validate_only": True},
-        _ALTERING,
-    ),
+    Probe("update features", wire.UPDATE_FEATURES, (0, 1, 2),
+          {"feature_updates": [_FEATURE], "validate_only": True}, _ALTERING),
     Probe("list resources", wire.LIST_CONFIG_RESOURCES, (0, 1), {"resource_types": (4,)}, _DESCRIBING),
-    Probe(
-        "describe producers",
-        wire.DESCRIBE_PRODUCERS,
-        (0,),
-        {"topics": _PRODUCERS},
-        [_NOTHING, ["DESCRIBE TOPIC *"], ["READ TOPIC hidden"], ["READ TOPIC *"]],
-    ),
-    Probe(
-        "describe transactions",
-        wire.DESCRIBE_TRANSACTIONS,
-        (0,),
-        {"transactional_ids": ("nobody", "")},
-        [_NOTHING, ["DESCRIBE TRANSACTIONAL_ID nobody"], ["DESCRIBE TRANSACTIONAL_ID *"]],
-    ),
+    Probe("describe producers", wire.DESCRIBE_PRODUCERS, (0,), {"topics": _PRODUCERS},
+          [_NOTHING, ["DESCRIBE TOPIC *"], ["READ TOPIC hidden"], ["READ TOPIC *"]]),
+    Probe("describe transactions", wire.DESCRIBE_TRANSACTIONS, (0,), {"transactional_ids": ("nobody", "")},
+          [_NOTHING, ["DESCRIBE TRANSACTIONAL_ID nobody"], ["DESCRIBE TRANSACTIONAL_ID *"]]),
     Probe("list transactions", wire.LIST_TRANSACTIONS, (0, 1, 2), _FILTERS, _TOO_LITTLE),
-]
+]  # fmt: skip

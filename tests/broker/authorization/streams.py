@@ -29,56 +29,20 @@ def _join(*sources: str, changelog: str = f"{_GROUP}-counts-changelog") -> dict[
 
 
 PROBES = [
-    Probe(
-        "join a streams group with a topic of Kafka's",
-        wire.STREAMS_GROUP_HEARTBEAT,
-        (0, 1),
-        _join("orders", "__consumer_offsets"),
-        [_NOTHING, [_READ]],
-    ),
-    Probe(
-        "join a streams group with the name of no topic",
-        wire.STREAMS_GROUP_HEARTBEAT,
-        (0, 1),
-        _join("orders", changelog="a/b"),
-        [_NOTHING, [_READ]],
-    ),
-    Probe(
-        "join a streams group",
-        wire.STREAMS_GROUP_HEARTBEAT,
-        (1,),
-        _join("orders"),
-        [
-            _NOTHING,
-            ["DESCRIBE TOPIC *"],
-            [_READ],
-            [_READ, "DESCRIBE TOPIC orders"],
-            [_READ, "DESCRIBE TOPIC *"],
-            [_READ, "DESCRIBE TOPIC *", f"CREATE TOPIC {_GROUP}"],
-            [_READ, "DESCRIBE TOPIC *", f"CREATE TOPIC {_GROUP}*"],
-        ],
-    ),
-    Probe(
-        "describe a streams group",
-        wire.STREAMS_GROUP_DESCRIBE,
-        (0, 1),
-        {"group_ids": (_GROUP, "none"), "include_authorized_operations": True},
-        [
-            _NOTHING,
-            ["DESCRIBE GROUP none"],
-            [f"DESCRIBE GROUP {_GROUP}", "DESCRIBE TOPIC orders"],
-            [_READ, "READ TOPIC *"],
-        ],
-    ),
-    Probe(
-        "describe a topology",
-        wire.TOPOLOGY_DESCRIPTION_UPDATE,
-        (0,),
-        {
-            "group_id": _GROUP,
-            "member_id": "member",
-            "topology_description": {"subtopologies": (), "global_stores": ()},
-        },
-        [_NOTHING, [f"DESCRIBE GROUP {_GROUP}"], [_READ]],
-    ),
-]
+    Probe("join a streams group with a topic of Kafka's", wire.STREAMS_GROUP_HEARTBEAT, (0, 1),
+          _join("orders", "__consumer_offsets"), [_NOTHING, [_READ]]),
+    Probe("join a streams group with the name of no topic", wire.STREAMS_GROUP_HEARTBEAT, (0, 1),
+          _join("orders", changelog="a/b"), [_NOTHING, [_READ]]),
+    Probe("join a streams group", wire.STREAMS_GROUP_HEARTBEAT, (1,), _join("orders"),
+          [_NOTHING, ["DESCRIBE TOPIC *"], [_READ], [_READ, "DESCRIBE TOPIC orders"],
+           [_READ, "DESCRIBE TOPIC *"], [_READ, "DESCRIBE TOPIC *", f"CREATE TOPIC {_GROUP}"],
+           [_READ, "DESCRIBE TOPIC *", f"CREATE TOPIC {_GROUP}*"]]),
+    Probe("describe a streams group", wire.STREAMS_GROUP_DESCRIBE, (0, 1),
+          {"group_ids": (_GROUP, "none"), "include_authorized_operations": True},
+          [_NOTHING, ["DESCRIBE GROUP none"], [f"DESCRIBE GROUP {_GROUP}", "DESCRIBE TOPIC orders"],
+           [_READ, "READ TOPIC *"]]),
+    Probe("describe a topology", wire.TOPOLOGY_DESCRIPTION_UPDATE, (0,),
+          {"group_id": _GROUP, "member_id": "member",
+           "topology_description": {"subtopologies": (), "global_stores": ()}},
+          [_NOTHING, [f"DESCRIBE GROUP {_GROUP}"], [_READ]]),
+]  # fmt: skip

@@ -190,3 +190,9 @@ def is_shared_out(applications: Iterable[ConsumerApplication], count: int = PART
         and None not in generations
         and all(one.owned == one.consumer.assignment for one in applications)
     )
+
+
+async def shared_out(*applications: ConsumerApplication) -> tuple[ConsumerApplication, ...]:
+    """Wait until they share all partitions."""
+    await until(lambda: is_shared_out(applications))
+    return applications

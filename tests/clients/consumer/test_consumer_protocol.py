@@ -26,6 +26,7 @@ from tests.clients.consumer.applications import (
     is_shared_out,
     partitions,
     quick,
+    shared_out,
     until,
 )
 from tests.clients.consumer.conftest import Produce, Start
@@ -36,8 +37,7 @@ NEW: dict[str, Any] = {"group_protocol": "consumer"}
 
 @pytest.mark.slow
 async def test_records_go_on_while_partitions_move(produce: Produce, start: Start) -> None:
-    first = start("a", **NEW)
-    await until(lambda: is_shared_out([first]))
+    (first,) = await shared_out(start("a", **NEW))
     lasts = asyncio.Event()
 
     async def slow(method: str, _: set[TopicPartition]) -> None:
@@ -88,8 +88,7 @@ async def test_a_pattern_subscribes_to_what_the_broker_finds(
 
 
 async def test_other_topics_and_another_listener(produce: Produce, start: Start) -> None:
-    only = start("a", **NEW)
-    await until(lambda: is_shared_out([only]))
+    (only,) = await shared_out(start("a", **NEW))
     only.consumer.subscribe(["refunds"])
     await until(lambda: only.owned == partitions(0, 1, topic="refunds"))
     await produce(1, 0, 1, topic="refunds")

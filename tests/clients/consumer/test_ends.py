@@ -33,6 +33,7 @@ from tests.clients.consumer.applications import (
     either_protocol,
     is_shared_out,
     partitions,
+    shared_out,
     until,
 )
 from tests.clients.consumer.conftest import Produce, Start
@@ -75,8 +76,7 @@ async def test_dynamic_members_leave_on_close_and_static_members_stay(
     protocol: str,
 ) -> None:
     """KIP-1092: leave_group_on_close and close(leave_group=...)."""
-    only = start("a", group_instance_id=instance, group_protocol=protocol)
-    await until(lambda: is_shared_out([only]))
+    (only,) = await shared_out(start("a", group_instance_id=instance, group_protocol=protocol))
     await only.stop(leave_group=asked)
     assert only.listener.changes == [
         ("assigned", partitions(*range(PARTITIONS))),
@@ -87,8 +87,7 @@ async def test_dynamic_members_leave_on_close_and_static_members_stay(
 
 
 async def test_closing_ends_the_loop_of_another_task(start: Start) -> None:
-    only = start("a")
-    await until(lambda: is_shared_out([only]))
+    (only,) = await shared_out(start("a"))
     await only.consumer.close()
     await only.stop()  # the reading task has ended, and not with an exception
     with pytest.raises(ConsumerClosed):
@@ -117,8 +116,7 @@ async def test_close_waits_for_a_call_of_the_listener_that_has_just_begun(start:
 
 
 async def test_a_cancelled_close_still_closes_the_consumer(start: Start, broker: EmbeddedBroker) -> None:
-    only = start("a", session_timeout_ms=10_000)
-    await until(lambda: is_shared_out([only]))
+    (only,) = await shared_out(start("a", session_timeout_ms=10_000))
     closing = asyncio.create_task(only.consumer.close())
     await asyncio.sleep(0)
     closing.cancel()
@@ -128,8 +126,7 @@ async def test_a_cancelled_close_still_closes_the_consumer(start: Start, broker:
 
 
 async def test_a_fenced_member_fails_and_has_lost_everything(start: Start) -> None:
-    first = start("a", group_instance_id="i")
-    await until(lambda: is_shared_out([first]))
+    (first,) = await shared_out(start("a", group_instance_id="i"))
     second = start("b", group_instance_id="i")
     await until(lambda: first.ended)
     assert first.listener.calls[-1] == ("lost", partitions(*range(PARTITIONS)))
@@ -160,8 +157,7 @@ async def test_an_exception_of_the_listener_is_raised_by_the_next_poll(
 
 
 async def test_two_tasks_cannot_ask_for_records_at_once(start: Start) -> None:
-    only = start("a")
-    await until(lambda: is_shared_out([only]))
+    (only,) = await shared_out(start("a"))
     with pytest.raises(PollInProgress):
         await only.consumer.getone()
 
@@ -211,8 +207,7 @@ async def test_a_listener_that_knows_no_lost_partitions_hears_of_them_as_revoked
 
 
 async def test_a_trace_of_two_consumers(produce: Produce, start: Start, tmp_path: Path) -> None:
-    first = start("a")
-    await until(lambda: is_shared_out([first]))
+    (first,) = await shared_out(start("a"))
     second = start("b")
     await until(lambda: is_shared_out([first, second]))
     await second.stop()

@@ -30,6 +30,7 @@ from tests.clients.consumer.applications import (
     QUICK,
     TOPIC,
     is_shared_out,
+    shared_out,
     until,
 )
 from tests.clients.consumer.conftest import Produce, Start
@@ -109,8 +110,7 @@ async def test_after_an_exception_the_last_record_is_read_again(produce: Produce
 
 async def test_a_commit_in_a_round_waits_for_its_end(produce: Produce, start: Start) -> None:
     """During the round the coordinator would refuse it, but the member still owns the partitions."""
-    first = start("a", enable_auto_commit=False)
-    await until(lambda: is_shared_out([first]))
+    (first,) = await shared_out(start("a", enable_auto_commit=False))
 
     async def commit(_: object) -> None:
         await first.consumer.commit()
@@ -263,9 +263,9 @@ async def test_a_commit_of_a_removed_member_fails(
 
 
 async def test_a_commit_of_a_fenced_member_is_a_fatal_error(produce: Produce, start: Start) -> None:
-    first = start("a", group_instance_id="i", heartbeat_interval_ms=1_500, enable_auto_commit=False)
-    await until(lambda: is_shared_out([first]))
-    second = start("b", group_instance_id="i")
-    await until(lambda: is_shared_out([second]))
+    (first,) = await shared_out(
+        start("a", group_instance_id="i", heartbeat_interval_ms=1_500, enable_auto_commit=False)
+    )
+    await shared_out(start("b", group_instance_id="i"))
     with pytest.raises(ConsumerFailed, match="FENCED_INSTANCE_ID"):
         await first.consumer.commit({FIRST: 0})

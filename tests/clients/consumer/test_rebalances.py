@@ -24,6 +24,7 @@ from tests.clients.consumer.applications import (
     either_protocol,
     is_shared_out,
     partitions,
+    shared_out,
     until,
 )
 from tests.clients.consumer.conftest import Produce, Start
@@ -62,8 +63,7 @@ async def test_one_member_reads_everything_in_order(produce: Produce, start: Sta
 async def test_a_second_member_gets_half_and_the_other_half_is_not_interrupted(
     produce: Produce, start: Start, protocol: str
 ) -> None:
-    first = start("a", group_protocol=protocol)
-    await until(lambda: is_shared_out([first]))
+    (first,) = await shared_out(start("a", group_protocol=protocol))
     await produce(5)
     await until(lambda: len(first.records) == 5 * PARTITIONS)
     second = start("b", group_protocol=protocol)
@@ -117,8 +117,7 @@ async def test_records_go_on_while_the_listener_works(
             heartbeats[connection] += 1
         return False
 
-    first = start("a", session_timeout_ms=1_000)
-    await until(lambda: is_shared_out([first]))
+    (first,) = await shared_out(start("a", session_timeout_ms=1_000))
     works, goes_on = asyncio.Event(), asyncio.Event()
 
     async def work(method: str, _: set[TopicPartition]) -> None:
@@ -222,8 +221,7 @@ async def test_a_member_that_does_not_poll_loses_its_partitions(
 async def test_another_subscription_touches_only_the_topics_that_differ(
     produce: Produce, start: Start
 ) -> None:
-    only = start("a", topics=(TOPIC,))
-    await until(lambda: is_shared_out([only]))
+    (only,) = await shared_out(start("a", topics=(TOPIC,)))
     only.consumer.subscribe([TOPIC, "refunds"])
     await until(lambda: is_shared_out([only], PARTITIONS + 2))
     assert only.listener.changes[1:] == [("assigned", partitions(0, 1, topic="refunds"))]
@@ -259,8 +257,7 @@ async def test_from_eager_to_cooperative_in_two_rolling_restarts(produce: Produc
 
 async def test_an_eager_member_gives_all_partitions_up(start: Start) -> None:
     eager = {"partition_assignment_strategy": ("range",)}
-    first = start("a", **eager)
-    await until(lambda: is_shared_out([first]))
+    (first,) = await shared_out(start("a", **eager))
     second = start("b", **eager)
     await until(lambda: is_shared_out([first, second]))
     everything = partitions(*range(PARTITIONS))

@@ -60,10 +60,8 @@ def test_security() -> None:
         ({"max_poll_records": True}, "max_poll_records: True"),
         ({"fetch_min_bytes": 1.5}, "fetch_min_bytes: 1.5"),
         ({"enable_auto_commit": "false"}, "enable_auto_commit: 'false', expected True or False"),
-        (
-            {"auto_offset_reset": "first"},
-            "auto_offset_reset: 'first', expected one of latest, earliest, none",
-        ),
+        ({"auto_offset_reset": "first"},
+         "auto_offset_reset: 'first', expected one of latest, earliest, none"),
         ({"isolation_level": "all"}, "isolation_level"),
         ({"partition_assignment_strategy": ["best"]}, "best"),
         ({"partition_assignment_strategy": []}, "partition.assignment.strategy"),
@@ -73,17 +71,13 @@ def test_security() -> None:
         ({"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "GSSAPI"}, "sasl_mechanism: 'GSSAPI'"),
         ({"heartbeat_interval_ms": 45_000}, "heartbeat.interval.ms"),
         ({"group_protocol": "streams"}, "group_protocol: 'streams', expected one of classic, consumer"),
-        (
-            {"group_protocol": "consumer", "session_timeout_ms": 9_000},
-            "session.timeout.ms: 9000 cannot be set with group.protocol=consumer",
-        ),
+        ({"group_protocol": "consumer", "session_timeout_ms": 9_000},
+         "session.timeout.ms: 9000 cannot be set with group.protocol=consumer"),
         ({"group_remote_assignor": "range"}, "group.remote.assignor: range cannot be set with"),
-        (
-            {"group_protocol": "consumer", "subscription_pattern": "t.*"},
-            "subscription_pattern: 't.*', and topics: t, expected one of them",
-        ),
+        ({"group_protocol": "consumer", "subscription_pattern": "t.*"},
+         "subscription_pattern: 't.*', and topics: t, expected one of them"),
     ],
-)
+)  # fmt: skip
 def test_an_invalid_option_is_named(options: dict[str, Any], said: str) -> None:
     with pytest.raises(InputError, match=re.escape(said)):
         read(**options)

@@ -63,6 +63,14 @@ class Member:
         return one
 
 
+def reading(partitions: set[SharePartition]) -> Member:
+    """A member whose session with the leader of these partitions is open."""
+    member = Member()
+    member.reads(partitions)
+    member.asks()
+    return member
+
+
 def test_a_session_opens_and_its_later_requests_name_what_has_changed() -> None:
     member = Member()
     member.reads({P0, P1})
@@ -81,9 +89,7 @@ def test_a_strict_member_asks_one_leader_after_the_other() -> None:
 
 
 def test_acknowledgements_ride_on_a_fetch_and_go_alone_without_one() -> None:
-    member = Member()
-    member.reads({P0})
-    member.asks()
+    member = reading({P0})
     riding = member.acknowledges(P0, AckRange(0, 4, ACCEPT))
     assert member.asks() == ShareRequest(1, 1, True, acknowledgements=(riding,))
     assert member.sessions.done() == [riding]
@@ -95,9 +101,7 @@ def test_acknowledgements_ride_on_a_fetch_and_go_alone_without_one() -> None:
 
 def test_a_renewal_never_rides_on_a_fetch() -> None:
     """A broker refuses such a fetch unless it fetches nothing."""
-    member = Member()
-    member.reads({P0})
-    member.asks()
+    member = reading({P0})
     renewal = member.acknowledges(P0, AckRange(0, 0, RENEW))
     request = member.asks()
     assert (request.fetches, request.renews, request.acknowledgements) == (False, True, (renewal,))
@@ -105,9 +109,7 @@ def test_a_renewal_never_rides_on_a_fetch() -> None:
 
 
 def test_a_partition_that_goes_stays_until_its_acknowledgements_are_told() -> None:
-    member = Member()
-    member.reads({P0, P1})
-    member.asks()
+    member = reading({P0, P1})
     member.reads({P1})
     told = member.acknowledges(P0, AckRange(0, 0, ACCEPT))
     assert member.asks() == ShareRequest(1, 1, True, acknowledgements=(told,))
@@ -119,9 +121,7 @@ def test_a_partition_that_goes_stays_until_its_acknowledgements_are_told() -> No
     [Error.SHARE_SESSION_NOT_FOUND, Error.INVALID_SHARE_SESSION_EPOCH, Error.SHARE_SESSION_LIMIT_REACHED],
 )
 def test_a_session_that_the_broker_does_not_know_is_opened_anew_after_the_backoff(error: Error) -> None:
-    member = Member()
-    member.reads({P0})
-    member.asks()
+    member = reading({P0})
     told = member.acknowledges(P0, AckRange(0, 0, ACCEPT))
     member.sessions.wants_records = True
     member.answered(member.sends_one(), error)
@@ -135,9 +135,7 @@ def test_a_session_that_the_broker_does_not_know_is_opened_anew_after_the_backof
 
 
 def test_another_error_of_the_whole_request_leaves_the_session() -> None:
-    member = Member()
-    member.reads({P0})
-    member.asks()
+    member = reading({P0})
     member.sessions.wants_records = True
     member.answered(member.sends_one(), Error.UNKNOWN_SERVER_ERROR)
     member.now_ms = 100
@@ -145,9 +143,7 @@ def test_another_error_of_the_whole_request_leaves_the_session() -> None:
 
 
 def test_a_broken_connection_ends_the_session_and_what_was_under_way() -> None:
-    member = Member()
-    member.reads({P0})
-    member.asks()
+    member = reading({P0})
     told = member.acknowledges(P0, AckRange(0, 0, ACCEPT))
     request = member.sends_one()
     member.sessions.answered(request, Disconnected(), member.now_ms)
@@ -160,9 +156,7 @@ def test_a_broken_connection_ends_the_session_and_what_was_under_way() -> None:
 
 @pytest.mark.parametrize("error", [Error.COORDINATOR_NOT_AVAILABLE, Error.COORDINATOR_LOAD_IN_PROGRESS])
 def test_errors_that_pass_are_repeated_until_the_deadline(error: Error) -> None:
-    member = Member()
-    member.reads({P0, P1})
-    member.asks()
+    member = reading({P0, P1})
     member.sessions.wants_records = False
     first = member.acknowledges(P0, AckRange(0, 0, ACCEPT), deadline_ms=150)
     other = member.acknowledges(P1, AckRange(0, 0, ACCEPT))

@@ -15,6 +15,11 @@ _TWO_STEPS_SINCE = 4
 MEMBER_ID_REQUIRED = Error.MEMBER_ID_REQUIRED
 
 
+def joined(generation: int, **more: Any) -> dict[str, Any]:
+    """The answer to a JoinGroup that is accepted."""
+    return {"error_code": "NONE", "generation_id": generation, **more}
+
+
 def listed(*states: str) -> Mapping[str, Any]:
     """The answer to ListGroups."""
     return {"error_code": "NONE", "groups": [{"group_state": state} for state in states]}
@@ -50,7 +55,6 @@ def group_of_one(
 ) -> Steps:
     """A group of one, Stable in its first generation."""
     protocols = more.get("protocols") or [("range", b"")]
-    wanted = {"error_code": "NONE", "generation_id": 1}
     first = sync(
         assignments={who: plan},
         version=sync_version,
@@ -58,7 +62,7 @@ def group_of_one(
         protocol=protocols[0][0],
         protocol_type=more.get("protocol_type", "consumer"),
     )
-    return (send_join(who, **more), Receive(who, wanted), ask(who, first, OK))
+    return (send_join(who, **more), Receive(who, joined(1)), ask(who, first, OK))
 
 
 def second_round(*others: str, leader: str = "a", own: Any = None, mark: str = "", **more: Any) -> Steps:

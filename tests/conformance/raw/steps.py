@@ -191,6 +191,22 @@ def ask(
     )
 
 
+def case(name: str, about: str, *steps: Step | Steps) -> Case:
+    return Case(name, about, steps)
+
+
+def late(
+    who: str, expect: Mapping[str, Any], what: str, mark: str, expected_ms: int, beats: str = ""
+) -> Receive:
+    """An answer that is timed from ``mark`` on, while the members ``beats`` send heartbeats."""
+    return Receive(who, expect, timed=Timed(what, mark, expected_ms), heartbeats_of=tuple(beats))
+
+
+def until_late(state: str, members: int, what: str, mark: str, expected_ms: int, beats: str = "") -> Until:
+    """A state that is timed from ``mark`` on, while the members ``beats`` send heartbeats."""
+    return Until(state, members, timed=Timed(what, mark, expected_ms), heartbeats_of=tuple(beats))
+
+
 def error(code: Error) -> Mapping[str, Any]:
     return {"error_code": code.name}
 

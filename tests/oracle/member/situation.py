@@ -37,13 +37,18 @@ class WhenEnded(NamedTuple):
     """When the consumer is closed, the next incarnation of the process starts."""
 
 
+Acts = tuple[After | WhenQuiet | WhenEnded, ...]
+#: Reactions to certain requests; all others are answered as ever.
+Script = Mapping[On, Reaction]
+
+
 class Situation(NamedTuple):
     """One situation. ``config`` in Kafka's option names, over `CONFIG`."""
 
     name: str
     variant: str
-    script: Mapping[On, Reaction]
-    acts: tuple[After | WhenQuiet | WhenEnded, ...]
+    script: Script
+    acts: Acts
     config: Mapping[str, str | int] = {}
     subscribed: tuple[str, ...] = ("t",)
 
@@ -56,15 +61,8 @@ TOPICS: Mapping[str, int] = {"t": 3, "u": 2}
 
 #: Short times, so that a situation takes well under a second.
 CONFIG: Mapping[str, str | int] = {
-    "group.id": "g",
-    "client.id": "c",
-    "partition.assignment.strategy": "cooperative-sticky",
-    "session.timeout.ms": 10_000,
-    "heartbeat.interval.ms": 120,
-    "max.poll.interval.ms": 60_000,
-    "request.timeout.ms": 5_000,
-    "retry.backoff.ms": 20,
-    "metadata.max.age.ms": 300_000,
-    "enable.auto.commit": "true",
-    "auto.commit.interval.ms": 60_000,
-}
+    "group.id": "g", "client.id": "c", "partition.assignment.strategy": "cooperative-sticky",
+    "session.timeout.ms": 10_000, "heartbeat.interval.ms": 120, "max.poll.interval.ms": 60_000,
+    "request.timeout.ms": 5_000, "retry.backoff.ms": 20, "metadata.max.age.ms": 300_000,
+    "enable.auto.commit": "true", "auto.commit.interval.ms": 60_000,
+}  # fmt: skip

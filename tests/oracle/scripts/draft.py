@@ -9,11 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from groupstorm.coordinator.errors import Error
+from tests.oracle.scripts.steps import TIME_MAX_MS, Steps
 from tests.oracle.scripts.workloads import Workload
-
-#: Kafka looks for expired offsets and empty groups every 600 s (offsets.retention.check.interval.ms):
-#: scripts end before that.
-TIME_MAX_MS = 590_000
 
 TOPICS = {"foo": 3, "bar": 2}
 
@@ -56,15 +53,11 @@ class Client:
     protocols: list[list[Any]] = field(default_factory=list)
 
 
-class Draft:
-    """``random`` is the only source of chance: the same generator gives the same script."""
-
+class Draft(Steps):
     def __init__(self, generator: random.Random, workload: Workload) -> None:
-        self.random = generator
+        super().__init__(generator)
         self.workload = workload
         self.config = self._config()
-        self.steps: list[dict[str, Any]] = []
-        self.elapsed_ms = 0
         self.groups = ["g", "h"] if generator.random() < workload.second_group_share else ["g"]
         self.type = "consumer" if self.chance(0.95) else "connect"
         count = generator.randint(*workload.clients)
@@ -100,9 +93,6 @@ class Draft:
         )
         client.protocols = self.protocols()
         return client
-
-    def chance(self, share: float) -> bool:
-        return self.random.random() < share
 
     # protocols
 

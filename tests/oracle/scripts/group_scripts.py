@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from tests.oracle.scripts.group_moves import MOVES
 from tests.oracle.scripts.groups import Play
+from tests.oracle.scripts.steps import draw_options
 
 Script = dict[str, Any]
 
@@ -75,23 +76,18 @@ def _config(generator: random.Random, kind: str) -> dict[str, Any]:
         "topics": {name: generator.randint(1, 7) for name in ("foo", "bar", "baz")},
         "group.initial.rebalance.delay.ms": generator.choice([0, 0, 3_000]),
     }
-    if generator.random() < 0.7:
-        config["group.consumer.assignment.interval.ms"] = generator.choice([0, 0, 500, 1_000, 5_000])
-    if generator.random() < 0.2:
-        config["group.consumer.max.size"] = generator.choice([1, 2, 3])
-    if generator.random() < 0.2:
-        config["group.max.size"] = generator.choice([1, 2, 3])
-    if generator.random() < 0.2:
-        config["group.consumer.assignors"] = generator.choice(["uniform", "range", "range,uniform"])
-    if generator.random() < 0.2:
-        config["group.consumer.session.timeout.ms"] = generator.choice([50_000, 60_000])
-    if generator.random() < (0.5 if kind == "migration" else 0.2):
-        policies = ["bidirectional", "upgrade", "downgrade", "disabled"]
-        config["group.consumer.migration.policy"] = generator.choice(policies)
-    if generator.random() < 0.2:
-        config["group.consumer.regex.refresh.interval.ms"] = generator.choice([10_000, 20_000])
-    if generator.random() < 0.2:
-        config["racks"] = True
-    if generator.random() < 0.1:
-        config["groups"] = {"g": {"consumer.session.timeout.ms": "50000"}}
-    return config
+    policies = ["bidirectional", "upgrade", "downgrade", "disabled"]
+    return config | draw_options(
+        generator,
+        {
+            "group.consumer.assignment.interval.ms": (0.7, [0, 0, 500, 1_000, 5_000]),
+            "group.consumer.max.size": (0.2, [1, 2, 3]),
+            "group.max.size": (0.2, [1, 2, 3]),
+            "group.consumer.assignors": (0.2, ["uniform", "range", "range,uniform"]),
+            "group.consumer.session.timeout.ms": (0.2, [50_000, 60_000]),
+            "group.consumer.migration.policy": (0.5 if kind == "migration" else 0.2, policies),
+            "group.consumer.regex.refresh.interval.ms": (0.2, [10_000, 20_000]),
+            "racks": (0.2, True),
+            "groups": (0.1, {"g": {"consumer.session.timeout.ms": "50000"}}),
+        },
+    )

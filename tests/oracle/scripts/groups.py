@@ -6,8 +6,7 @@ import random
 from dataclasses import dataclass
 from typing import Any
 
-#: Kafka looks for expired offsets and empty groups every 600 s: scripts end before that.
-TIME_MAX_MS = 590_000
+from tests.oracle.scripts.steps import APPEND_ERRORS, Steps
 
 TOPICS = ("foo", "bar", "baz", "Aa", "BB")
 REGEXES = (
@@ -25,8 +24,6 @@ REGEXES = (
     "(?P<n>f)(?<n>o)o",
     r"\éfoo|\Qfoo\E",
 )
-#: Why a failed append is refused: each is answered in its own way.
-APPEND_ERRORS = ("NOT_ENOUGH_REPLICAS", "NOT_LEADER_OR_FOLLOWER", "MESSAGE_TOO_LARGE", "NETWORK_EXCEPTION")
 
 
 @dataclass
@@ -49,24 +46,14 @@ class Member:
     lives: int = 0
 
 
-class Play:
-    """``random`` is the only source of chance: the same generator gives the same script."""
-
+class Play(Steps):
     def __init__(self, generator: random.Random, config: dict[str, Any], append_error_share: float) -> None:
-        self.random = generator
+        super().__init__(generator)
         self.config = config
-        self.steps: list[dict[str, Any]] = []
         self.members: list[Member] = []
-        self.elapsed_ms = 0
         #: How often a member that restarts speaks the other protocol.
         self.switching = 0.0
         self._append_error_share = append_error_share
-
-    def chance(self, share: float) -> bool:
-        return self.random.random() < share
-
-    def pick(self, *values: Any) -> Any:
-        return self.random.choice(values)
 
     def one(self) -> Member:
         return self.random.choice(self.members)
@@ -87,12 +74,6 @@ class Play:
         if member is not None and self.chance(self._append_error_share):
             step["append_error"] = self.random.choice(APPEND_ERRORS)
         self.steps.append(step | fields)
-
-    def advance(self, duration_ms: int) -> None:
-        duration_ms = min(duration_ms, TIME_MAX_MS - self.elapsed_ms)
-        if duration_ms > 0:
-            self.elapsed_ms += duration_ms
-            self.steps.append({"op": "advance", "ms": duration_ms})
 
     def topics_of(self) -> list[str]:
         """A subscription by names; most members have the usual one."""

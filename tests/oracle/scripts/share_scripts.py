@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from tests.oracle.scripts.groups import APPEND_ERRORS, TIME_MAX_MS
+from tests.oracle.scripts.steps import APPEND_ERRORS, Steps, draw_options
 
 Script = dict[str, Any]
 Step = dict[str, Any]
@@ -50,33 +50,31 @@ def random_share_script(seed: int, number: int) -> Script:
     play = _Play(random.Random(f"share:{seed}:{number}"))
     for member in play.random.sample(range(play.members), play.random.randint(1, play.members)):
         play.start(member)
-    for move in play.random.choices(list(_MOVES), list(_MOVES.values()), k=play.random.randint(15, 60)):
-        move(play)
+    for move in play.random.choices(list(_WEIGHTS), list(_WEIGHTS.values()), k=play.random.randint(15, 60)):
+        getattr(play, move)()
     return {"id": f"share-{seed}-{number}", "config": play.config, "steps": play.steps}
 
 
-class _Play:
+class _Play(Steps):
     """A script in the making."""
 
     def __init__(self, generator: random.Random) -> None:
-        self.random = generator
+        super().__init__(generator)
         self.members = generator.choice([2, 3, 5, 8, 12])
         self.config = _config(generator)
-        self.steps: list[Step] = []
         self._usual = generator.sample(_TOPICS, generator.randint(1, 3))
         self._alike = generator.random() < 0.5
         self._lives = [0] * self.members
         self._joined: set[int] = set()
-        self._elapsed_ms = 0
 
     def join(self) -> None:
         self.start(self.random.randrange(self.members))
 
     def start(self, member: int) -> None:
         self._joined.add(member)
-        self._lives[member] += self._chance(0.2)
+        self._lives[member] += self.chance(0.2)
         fields: Step = {"member": f"member-{member}.{self._lives[member]}", "epoch": 0}
-        if self._chance(0.3):
+        if self.chance(0.3):
             fields["rack"] = f"rack{self.random.randint(0, 2)}"
         self._heartbeat(member, topics=self._topics(), **fields)
 
@@ -84,8 +82,8 @@ class _Play:
         joined = sorted(self._joined)
         for member in self.random.sample(joined, self.random.randint(1, len(joined))):
             self._heartbeat(member)
-        if self._chance(0.6):
-            self._advance(1, 500, 1000, 5000, 5000)
+        if self.chance(0.6):
+            self.advance(self.pick(1, 500, 1000, 5000, 5000))
 
     def subscribe(self) -> None:
         topics = self.random.choice([self._topics(), self._topics(), [], ["missing"]])
@@ -98,7 +96,7 @@ class _Play:
         self._heartbeat(self.random.randrange(self.members), **self.random.choice(_STRAYS))
 
     def wait(self) -> None:
-        self._advance(1000, 5000, 30_000, 45_000, 46_000, 60_000)
+        self.advance(self.pick(1000, 5000, 30_000, 45_000, 46_000, 60_000))
 
     def topics(self) -> None:
         """A topic gets partitions, goes, or goes and comes again in one moment."""
@@ -123,13 +121,13 @@ class _Play:
 
     def delete(self) -> None:
         """Delete a group that may have members."""
-        if self._chance(0.5):
+        if self.chance(0.5):
             for member in range(self.members):
                 self._heartbeat(member, epoch=-1)
         step: Step = {"op": "delete_groups"}
-        if self._chance(0.3):
+        if self.chance(0.3):
             step["persister"] = self.random.choice(_PERSISTER[:-1])
-        if self._chance(0.3):
+        if self.chance(0.3):
             step["groups"] = ["g", "h"]
         self.steps.append(step)
 
@@ -138,43 +136,25 @@ class _Play:
 
     def _heartbeat(self, label: int, /, **fields: Any) -> None:
         step: Step = {"op": "shb", "as": f"r{label}"}
-        if self._chance(0.3):
+        if self.chance(0.3):
             step["client_id"] = f"c{label}"
-        if self._chance(0.05):
+        if self.chance(0.05):
             step["append_error"] = self.random.choice(APPEND_ERRORS)
-        if self._chance(0.15):
+        if self.chance(0.15):
             step["persister"] = self.random.choice(_PERSISTER)
         self.steps.append(step | fields)
 
     def _topics(self) -> list[str]:
-        if self._alike and self._chance(0.9):
+        if self._alike and self.chance(0.9):
             return self._usual
         return self.random.sample(_TOPICS, self.random.randint(1, 4))
 
-    def _advance(self, *choices: int) -> None:
-        ms = min(self.random.choice(choices), TIME_MAX_MS - self._elapsed_ms)
-        if ms > 0:
-            self._elapsed_ms += ms
-            self.steps.append({"op": "advance", "ms": ms})
-
-    def _chance(self, share: float) -> bool:
-        return self.random.random() < share
-
 
 #: Moves and their weights.
-_MOVES = {
-    _Play.join: 12,
-    _Play.beat: 38,
-    _Play.subscribe: 8,
-    _Play.leave: 4,
-    _Play.stray: 4,
-    _Play.wait: 8,
-    _Play.topics: 10,
-    _Play.describe: 3,
-    _Play.configure: 3,
-    _Play.delete: 4,
-    _Play.other: 6,
-}
+_WEIGHTS = {
+    "join": 12, "beat": 38, "subscribe": 8, "leave": 4, "stray": 4, "wait": 8, "topics": 10,
+    "describe": 3, "configure": 3, "delete": 4, "other": 6,
+}  # fmt: skip
 
 
 def _config(generator: random.Random) -> dict[str, Any]:
@@ -183,14 +163,13 @@ def _config(generator: random.Random) -> dict[str, Any]:
         "topics": {name: generator.randint(1, 8) for name in names},
         "persister_log": True,
     }
-    if generator.random() < 0.7:
-        config["group.share.assignment.interval.ms"] = generator.choice([0, 0, 500, 5000, 15_000])
-    if generator.random() < 0.3:
-        config["group.share.max.size"] = generator.choice([1, 2, 3, 4])
-    if generator.random() < 0.4:
-        config["group.share.initialize.retry.interval.ms"] = generator.choice([1, 5000, 10_000])
-    if generator.random() < 0.3:
-        config["group.share.session.timeout.ms"] = generator.choice([45_000, 60_000])
+    options = {
+        "group.share.assignment.interval.ms": (0.7, [0, 0, 500, 5000, 15_000]),
+        "group.share.max.size": (0.3, [1, 2, 3, 4]),
+        "group.share.initialize.retry.interval.ms": (0.4, [1, 5000, 10_000]),
+        "group.share.session.timeout.ms": (0.3, [45_000, 60_000]),
+    }
+    config |= draw_options(generator, options)
     if generator.random() < 0.2:
         config["groups"] = {
             "g": {

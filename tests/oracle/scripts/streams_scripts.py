@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from tests.oracle.scripts.groups import APPEND_ERRORS, TIME_MAX_MS
+from tests.oracle.scripts.steps import APPEND_ERRORS, Steps, draw_options
 from tests.oracle.scripts.topologies import SOURCES, random_topology
 
 Script = dict[str, Any]
@@ -78,18 +78,17 @@ def random_streams_script(seed: int, number: int) -> Script:
     if play.random.random() < 0.8:
         play.beat()
         play.create()
-    for move in play.random.choices(list(_MOVES), list(_MOVES.values()), k=play.random.randint(10, 45)):
-        move(play)
+    for move in play.random.choices(list(_WEIGHTS), list(_WEIGHTS.values()), k=play.random.randint(10, 45)):
+        getattr(play, move)()
     return {"id": f"streams-{seed}-{number}", "config": play.config, "steps": play.steps}
 
 
-class _Play:
+class _Play(Steps):
     """A script in the making."""
 
     def __init__(self, generator: random.Random) -> None:
-        self.random = generator
+        super().__init__(generator)
         self.members = generator.choice([1, 2, 3, 3, 5, 8])
-        self.steps: list[Step] = []
         topology = random_topology(generator)
         other = random_topology(generator) if generator.random() < 0.5 else topology
         self.config = _config(generator) | {"topologies": {"T": topology, "U": {**other, "epoch": 2}}}
@@ -111,21 +110,20 @@ class _Play:
         self._identities = [self._identity(number) for number in range(self.members)]
         self._lives = [0] * self.members
         self._joined: list[int] = []
-        self._elapsed_ms = 0
 
     def _identity(self, number: int) -> Step:
         process = self.random.randint(0, self._processes)
         identity: Step = {"version": self.random.choice([0, 1, 1])}
-        if self._chance(0.3):
+        if self.chance(0.3):
             identity["client_id"] = f"c{number}"
-        if self._chance(self._static):
+        if self.chance(self._static):
             identity["instance"] = f"i{number}"
         identity["process"] = f"p{process}"
-        if self._chance(self._endpoints):
+        if self.chance(self._endpoints):
             identity["endpoint"] = [f"host{process}", 9000 + process]
-        if self._chance(0.3):
+        if self.chance(0.3):
             identity["tags"] = self.random.choice([{"zone": "a"}, {"zone": "b", "cluster": "k"}, {}])
-        if self._chance(0.2):
+        if self.chance(0.2):
             identity["rack"] = f"rack{self.random.randint(0, 2)}"
         return identity
 
@@ -138,9 +136,9 @@ class _Play:
         """A process starts: a dynamic member has another id, and a static one may have its old one."""
         if member not in self._joined:
             self._joined.append(member)
-        self._lives[member] += self._chance(0.3)
+        self._lives[member] += self.chance(0.3)
         identity = dict(self._identities[member])
-        if self._chance(0.1):
+        if self.chance(0.1):
             identity |= self.random.choice(
                 [
                     {"process": "p9"},
@@ -167,29 +165,29 @@ class _Play:
     def beat(self) -> None:
         for member in self._some():
             self._beat(member)
-        if self._chance(0.6):
-            self._advance(1, 500, 1000, 5000, 5000)
+        if self.chance(0.6):
+            self.advance(self.pick(1, 500, 1000, 5000, 5000))
 
     def settle(self) -> None:
         """Rounds of heartbeats of all members; those that are out of the group join again."""
         for _ in range(self.random.randint(1, 3)):
             for member in self._some(all_of_them=True):
                 self._beat(member, owned="$")
-                if self._chance(0.5):
+                if self.chance(0.5):
                     self.start(member, when=["streams:FENCED_MEMBER_EPOCH", "streams:UNKNOWN_MEMBER_ID"])
-            self._advance(500, 1000, 3000, 5000)
+            self.advance(self.pick(500, 1000, 3000, 5000))
 
     def _beat(self, member: int, owned: Any = None) -> None:
-        fields: Step = {"when": "NONE"} if self._chance(0.97) else {}
-        if owned is not None or self._chance(0.7):
+        fields: Step = {"when": "NONE"} if self.chance(0.97) else {}
+        if owned is not None or self.chance(0.7):
             picked = owned or self.random.choice(_OWNED)
             standby = picked if picked in ("$", "$prev", "$common") else {}
             fields |= {"active": picked, "standby": standby, "warmup": {}}
-        if self._chance(0.05):
+        if self.chance(0.05):
             fields["endpoint"] = self.random.choice([["host7", 9007], [f"host{member}", 9000]])
-        if self._chance(0.05):
+        if self.chance(0.05):
             fields |= self.random.choice([{"rack": "rack5"}, {"tags": {"zone": "z"}}, {"rebalance": 7000}])
-        if self._chance(0.05):
+        if self.chance(0.05):
             fields["endpoint_epoch"] = self.random.choice([-1, 0, 3])
         self._member_heartbeat(member, **fields)
 
@@ -200,22 +198,22 @@ class _Play:
             for _ in range(self.random.randint(0, 4)):
                 tasks = offsets.setdefault(self.random.choice([*self._subtopologies, "nowhere"]), {})
                 tasks[str(self.random.randint(0, 4))] = self.random.choice([0, 5, 100, 100, 10_000, 2**40])
-            if self._chance(0.1):
+            if self.chance(0.1):
                 offsets = [["0", 1, 5], ["0", 1, 6]]
             name = self.random.choice(["task_offsets", "task_offsets", "task_end_offsets"])
             self._member_heartbeat(member, **{name: offsets})
 
     def leave(self) -> None:
-        for member in self._some() if self._chance(0.3) else [self.random.randrange(self.members)]:
-            shutdown = {"shutdown": True} if self._chance(0.1) else {}
+        for member in self._some() if self.chance(0.3) else [self.random.randrange(self.members)]:
+            shutdown = {"shutdown": True} if self.chance(0.1) else {}
             self._member_heartbeat(member, epoch=-1, **shutdown)
 
     def leave_for_a_while(self) -> None:
         """Static members come back, under the old or another member id."""
         member = self.random.randrange(self.members)
         self._member_heartbeat(member, epoch=-2)
-        if self._chance(0.7):
-            self._advance(100, 1000, 5000, 40_000)
+        if self.chance(0.7):
+            self.advance(self.pick(100, 1000, 5000, 40_000))
             self.start(member)
 
     def shut_down(self) -> None:
@@ -225,7 +223,7 @@ class _Play:
         self._member_heartbeat(self.random.randrange(self.members), **self.random.choice(_STRAYS))
 
     def wait(self) -> None:
-        self._advance(1000, 3000, 5000, 30_000, 45_000, 46_000, 60_000)
+        self.advance(self.pick(1000, 3000, 5000, 30_000, 45_000, 46_000, 60_000))
 
     def create(self) -> None:
         """A broker makes the internal topics that the last answers named."""
@@ -247,7 +245,7 @@ class _Play:
 
     def describe(self) -> None:
         step: Step = {"op": "describe_streams", "group": self.random.choice(["g", "g", "g", "", "h"])}
-        self.steps.append(step | ({"description": True} if self._chance(0.3) else {}))
+        self.steps.append(step | ({"description": True} if self.chance(0.3) else {}))
 
     def configure(self) -> None:
         options = {
@@ -278,7 +276,7 @@ class _Play:
                 topic: {str(self.random.randint(0, 4)): self.random.randint(0, 99)} for topic in topics
             },
         }
-        if self._chance(0.2):
+        if self.chance(0.2):
             fields["member"] = self.random.choice(["", "nobody"])
         self.steps.append({"op": "commit", "as": f"r{member}", "epoch": True, **fields})
 
@@ -286,25 +284,25 @@ class _Play:
         member = self.random.choice(self._joined)
         topics = {topic: [0, 1] for topic in self.random.sample([*SOURCES, *self._internal], 2)}
         fields: Step = {"topics": topics, "version": 9}
-        if self._chance(0.7):
+        if self.chance(0.7):
             fields |= {"member": "$", "generation": self.random.choice(["$", "$-1", "$+1"])}
         self.steps.append({"op": "fetch_offsets", "as": f"r{member}", **fields})
 
     def delete(self) -> None:
         """Delete the group, which may have members."""
-        if self._chance(0.5):
+        if self.chance(0.5):
             for member in range(self.members):
                 self._member_heartbeat(member, epoch=-1)
         step: Step = {"op": "delete_groups"}
-        self.steps.append(step | ({"groups": ["g", "h"]} if self._chance(0.3) else {}))
+        self.steps.append(step | ({"groups": ["g", "h"]} if self.chance(0.3) else {}))
 
     def other(self) -> None:
         """Requests of the other protocols, now and then of a group that has just become empty."""
-        if self._chance(0.3):
+        if self.chance(0.3):
             for member in range(self.members):
                 self._member_heartbeat(member, epoch=-1)
         for step in self.random.sample(_OTHERS, self.random.randint(1, 3)):
-            self.steps.append(step | ({"group": "h"} if self._chance(0.1) else {}))
+            self.steps.append(step | ({"group": "h"} if self.chance(0.1) else {}))
 
     # steps
 
@@ -316,50 +314,26 @@ class _Play:
         """A heartbeat with what members repeat of their identity; some leave the instance id out."""
         identity = self._identities[member]
         repeated = {name: identity[name] for name in ("version", "client_id", "instance") if name in identity}
-        if self._chance(0.02):
+        if self.chance(0.02):
             repeated.pop("instance", None)
         self._heartbeat(member, **(repeated | fields))
 
     def _heartbeat(self, member: int, /, **fields: Any) -> None:
         step: Step = {"op": "streams", "as": f"r{member}"}
-        if self._chance(self._failures):
+        if self.chance(self._failures):
             step["append_error"] = self.random.choice(APPEND_ERRORS)
-        if self._chance(self._offsets):
+        if self.chance(self._offsets):
             tasks = {str(self.random.randint(0, 3)): self.random.choice([0, 50, 900]) for _ in range(3)}
             step["task_offsets"] = {self.random.choice(self._subtopologies): tasks}
         self.steps.append(step | fields)
 
-    def _advance(self, *choices: int) -> None:
-        ms = min(self.random.choice(choices), TIME_MAX_MS - self._elapsed_ms)
-        if ms > 0:
-            self._elapsed_ms += ms
-            self.steps.append({"op": "advance", "ms": ms})
-
-    def _chance(self, share: float) -> bool:
-        return self.random.random() < share
-
 
 #: Moves and their weights.
-_MOVES = {
-    _Play.join: 10,
-    _Play.beat: 24,
-    _Play.settle: 14,
-    _Play.report: 5,
-    _Play.leave: 5,
-    _Play.leave_for_a_while: 5,
-    _Play.shut_down: 1,
-    _Play.stray: 5,
-    _Play.wait: 7,
-    _Play.create: 6,
-    _Play.topics: 5,
-    _Play.reload: 1,
-    _Play.describe: 3,
-    _Play.configure: 4,
-    _Play.commit: 4,
-    _Play.fetch: 2,
-    _Play.delete: 2,
-    _Play.other: 4,
-}
+_WEIGHTS = {
+    "join": 10, "beat": 24, "settle": 14, "report": 5, "leave": 5, "leave_for_a_while": 5,
+    "shut_down": 1, "stray": 5, "wait": 7, "create": 6, "topics": 5, "reload": 1, "describe": 3,
+    "configure": 4, "commit": 4, "fetch": 2, "delete": 2, "other": 4,
+}  # fmt: skip
 
 
 def _config(generator: random.Random) -> dict[str, Any]:
@@ -393,7 +367,4 @@ def _config(generator: random.Random) -> dict[str, Any]:
             ],
         ),
     }
-    for name, (share, values) in choices.items():
-        if generator.random() < share:
-            config[name] = generator.choice(values)
-    return config
+    return config | draw_options(generator, choices)

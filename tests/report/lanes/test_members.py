@@ -47,8 +47,7 @@ def changes(rows: Iterable[Row], member: str) -> list[tuple[float, Activity]]:
 
 
 def test_a_member_from_its_start_to_its_crash() -> None:
-    trace = Trace()
-    trace.scenario("t-0", "t-1")
+    trace = Trace.begun("t-0", "t-1")
     trace.start(1, "a")
     trace.take(2, "a", 1, "t-0", "t-1")
     trace.rejoin(5, "a")
@@ -88,8 +87,7 @@ def test_a_member_that_fetches_from_some_of_its_partitions_does_not_stand_still(
 
 
 def test_a_member_does_not_own_a_partition_that_was_deleted() -> None:
-    trace = Trace()
-    trace.scenario("t-0")
+    trace = Trace.begun("t-0")
     trace.start(1, "a")
     trace.take(2, "a", 1, "t-0")
     trace.rejoin(4, "a")

@@ -102,8 +102,7 @@ def test_imported_logs_keep_the_rules(recording: Recording, source: str, tmp_pat
 
 
 def test_lanes_of_a_handover(tmp_path: Path) -> None:
-    trace = Trace()
-    trace.scenario("t-0", "t-1")
+    trace = Trace.begun("t-0", "t-1")
     trace.start(0, "a")
     trace.start(1, "b")
     trace.take(2, "a", 1, "t-0")
@@ -231,8 +230,7 @@ def test_a_long_trace_needs_little_memory(tmp_path: Path) -> None:
 
 
 def _peak_kib(folder: Path, rounds: int) -> int:
-    trace = Trace()
-    trace.scenario("t-0", "t-1")
+    trace = Trace.begun("t-0", "t-1")
     for number in range(rounds):
         for at_s, member in ((2 * number, "a"), (2 * number + 1, "b")):
             trace.take(at_s, member, number, "t-0", "t-1")

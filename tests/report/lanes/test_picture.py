@@ -22,8 +22,7 @@ from tests.report.lanes.drawing import cells, drawn, of_coordinator, recorded, w
 @pytest.fixture
 def handover(tmp_path: Path) -> Path:
     """Twenty seconds: a and b own from 2 s on, a dies at 10 s, b has all from 14 s on."""
-    trace = Trace()
-    trace.scenario("t-0", "t-1")
+    trace = Trace.begun("t-0", "t-1")
     trace.start(0, "a")
     trace.start(1, "b")
     trace.state_to(1, "PreparingRebalance", 0)

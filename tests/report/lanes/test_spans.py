@@ -38,8 +38,7 @@ def told(span: Span) -> tuple[str, float, float]:
 @pytest.fixture
 def crash(tmp_path: Path) -> Path:
     """One of two eager members dies at 10 s and is removed at 20 s; the other one joins again."""
-    trace = Trace()
-    trace.scenario("t-0", "t-1")
+    trace = Trace.begun("t-0", "t-1")
     for member in ("a", "b"):
         trace.start(0, member)
     trace.state_to(0, "PreparingRebalance", 0, "new-member", "a-id")
@@ -103,8 +102,7 @@ def test_a_rebalance_is_linked_to_the_member_that_caused_it(crash: Path) -> None
 
 
 def test_a_member_that_does_not_come_through_is_an_error(tmp_path: Path) -> None:
-    trace = Trace()
-    trace.scenario("t-0")
+    trace = Trace.begun("t-0")
     trace.start(0, "a")
     trace.state_to(0, "PreparingRebalance", 0, "new-member", "a-id")
     trace.park(1, "a", 0)

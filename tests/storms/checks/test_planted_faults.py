@@ -41,14 +41,9 @@ BY_ASSIGNORS: list[tuple[Dealer, list[dict[str, Any]], dict[str, Any], str, str]
         verdicts.ONE_OWNER,
         "topic-0-0 is owned by member-0 and member-1 in generation 1",
     ),
-    (
-        Dealer("cooperative-sticky", leaves_out=2),
-        [START],
-        {},
-        verdicts.OWNED_AT_END,
-        "2 partitions have no owner at the end, topic-0-0 among them",
-    ),
-]
+    (Dealer("cooperative-sticky", leaves_out=2), [START], {}, verdicts.OWNED_AT_END,
+     "2 partitions have no owner at the end, topic-0-0 among them"),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("assignor", "steps", "settings", "invariant", "sentence"), BY_ASSIGNORS)
@@ -67,26 +62,18 @@ CRASH = [START, {"at_ms": 60_000, "do": "crash", "members": [1]}]
 BY_RULES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str]] = [
     ("keeps_what_it_lost", ADD, {"start_ms": 0}, verdicts.ASSIGNED_ONLY,
      "member-0 owns topic-0-9 in generation 2, which assigns it to others or to nobody"),
-    (
-        "zombie_never_loses",
-        [START, {"at_ms": 60_000, "do": "disconnect", "members": [1], "for_ms": 100_000}],
-        {},
-        verdicts.LOST_IS_GONE,
-        "member-1 revoked topic-0-1, topic-0-10, topic-0-4 and 1 more, which it had lost "
-        "before (UNKNOWN_MEMBER_ID)",
-    ),
+    ("zombie_never_loses", [START, {"at_ms": 60_000, "do": "disconnect", "members": [1], "for_ms": 100_000}],
+     {}, verdicts.LOST_IS_GONE,
+     "member-1 revoked topic-0-1, topic-0-10, topic-0-4 and 1 more, which it had lost "
+     "before (UNKNOWN_MEMBER_ID)"),
     ("zombie_ignores_on_partitions_lost",
      [START, {"at_ms": 60_000, "do": "disconnect", "members": [1], "for_ms": 100_000}], {},
      verdicts.WORKS_ON_OWN,
      "member-1 processes topic-0-1, topic-0-4, topic-0-7 and 1 more, but does not own them"),
-    (
-        "paused_process_heartbeats",
-        [START, {"at_ms": 60_000, "do": "pause", "members": [1], "for_ms": 60_000}],
-        {},
-        verdicts.SILENCE,
-        "member-1 was silent for 60 s and still in the group: session.timeout.ms and the "
-        "way of a request are 45.002 s",
-    ),
+    ("paused_process_heartbeats", [START, {"at_ms": 60_000, "do": "pause", "members": [1], "for_ms": 60_000}],
+     {}, verdicts.SILENCE,
+     "member-1 was silent for 60 s and still in the group: session.timeout.ms and the "
+     "way of a request are 45.002 s"),
     ("strangers_count_as_settled",
      [START, {"at_ms": 60_000, "do": "disconnect", "members": [1], "for_ms": 100_000}], {"tail_ms": 0},
      verdicts.MEMBERS_LIVE, "member-1 runs at the end, but is not in the group"),
@@ -100,42 +87,22 @@ BY_RULES: list[tuple[str, list[dict[str, Any]], dict[str, Any], str, str]] = [
      "the group went from Stable to PreparingRebalance, but was Empty"),
     ("a_change_that_kafka_does_not_know", ADD, {"start_ms": 0}, verdicts.TRANSITIONS,
      "the group went from Stable to PreparingRebalance because of rebalance-timeout"),
-    (
-        "commits_are_forgotten",
-        ADD,
-        {"start_ms": 0},
-        verdicts.COMMITS_KEPT,
-        "at 60.160 s 5591 of topic-0-9 is committed when member-0 gives it up, but the commit of 5996 had "
-        "been accepted",
-    ),
+    ("commits_are_forgotten", ADD, {"start_ms": 0}, verdicts.COMMITS_KEPT,
+     "at 60.160 s 5591 of topic-0-9 is committed when member-0 gives it up, but the commit of 5996 had "
+     "been accepted"),
     ("owners_begin_too_far", ADD, {"start_ms": 0}, verdicts.NOTHING_SKIPPED,
      "at 63.114 s member-3 begins topic-0-9 at 6001, 5 records beyond the committed 5996"),
-    (
-        "fenced_commits_count",
-        ADD,
-        {"start_ms": 0},
-        verdicts.FENCED,
-        "after 60.008 s a commit of member-0-8d5c816f-1ebe-40ba-a867-1b92db010ecb in generation 0 for "
-        "topic-0-0, topic-0-3, topic-0-6 and 1 more was accepted: the group is in generation 1",
-    ),
+    ("fenced_commits_count", ADD, {"start_ms": 0}, verdicts.FENCED,
+     "after 60.008 s a commit of member-0-8d5c816f-1ebe-40ba-a867-1b92db010ecb in generation 0 for "
+     "topic-0-0, topic-0-3, topic-0-6 and 1 more was accepted: the group is in generation 1"),
     ("gaps_are_a_second_short", CRASH, {"start_ms": 0}, verdicts.TIMES_ADD_UP,
      "unowned_partition_seconds is 236.768, and the rows of the owners add up to 252.768000 s"),
-    (
-        "former_generations_commit",
-        ADD,
-        {"start_ms": 0},
-        verdicts.FENCED,
-        "at the end of the run OffsetCommit of member-0-8d5c816f-1ebe-40ba-a867-1b92db010ecb in "
-        "generation 2 was accepted",
-    ),
-    (
-        "former_generations_heartbeat",
-        ADD,
-        {"start_ms": 0},
-        verdicts.FENCED,
-        "at the end of the run Heartbeat of member-0-8d5c816f-1ebe-40ba-a867-1b92db010ecb in generation "
-        "2 was accepted",
-    ),
+    ("former_generations_commit", ADD, {"start_ms": 0}, verdicts.FENCED,
+     "at the end of the run OffsetCommit of member-0-8d5c816f-1ebe-40ba-a867-1b92db010ecb in "
+     "generation 2 was accepted"),
+    ("former_generations_heartbeat", ADD, {"start_ms": 0}, verdicts.FENCED,
+     "at the end of the run Heartbeat of member-0-8d5c816f-1ebe-40ba-a867-1b92db010ecb in generation "
+     "2 was accepted"),
     ("former_epochs_commit", ADD, {"start_ms": 0, "group.protocol": "consumer"}, verdicts.FENCED,
      "at the end of the run OffsetCommit of 4rZmrW1-cDXk_1u4CWqCoA in generation 3 was accepted"),
     ("duplicates_count_half", CRASH, {"start_ms": 0}, verdicts.RECORDS_ADD_UP,

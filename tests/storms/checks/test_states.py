@@ -45,16 +45,10 @@ def test_the_table_of_the_checks_and_the_coordinators_are_written_down_apart_and
         ([("Stable", "PreparingRebalance", 0, "left")], {STATES}),
         ([*FIRST_ROUND, ("Stable", "PreparingRebalance", 1, "assigned")], {AS_IN_KAFKA}),
         ([*FIRST_ROUND, ("Stable", "CompletingRebalance", 1, "left")], {AS_IN_KAFKA}),
-        (
-            [
-                *FIRST_ROUND,
-                ("Stable", "PreparingRebalance", 1, "left"),
-                ("PreparingRebalance", "CompletingRebalance", 1, "all-joined"),
-            ],
-            {GENERATIONS},
-        ),
+        ([*FIRST_ROUND, ("Stable", "PreparingRebalance", 1, "left"),
+          ("PreparingRebalance", "CompletingRebalance", 1, "all-joined")], {GENERATIONS}),
     ],
-)
+)  # fmt: skip
 def test_wrong_states_and_generations_fail(changes: list[Change], broken: set[str]) -> None:
     assert set(checked(changes).violations) == broken
 

@@ -11,13 +11,9 @@ from tests.storms.storms_in_memory import FIXED, START, Storm, scenario, storm
 
 BEGIN_US = 60_000_000
 BY_HAND = {
-    **FIXED,
-    "partition.assignment.strategy": "cooperative-sticky",
-    "poll_interval_ms": 100,
-    "start_ms": {"exactly": 10_000},
-    "ready_ms": {"exactly": 5_000},
-    "stop_grace_ms": {"exactly": 1_000},
-}
+    **FIXED, "partition.assignment.strategy": "cooperative-sticky", "poll_interval_ms": 100,
+    "start_ms": {"exactly": 10_000}, "ready_ms": {"exactly": 5_000}, "stop_grace_ms": {"exactly": 1_000},
+}  # fmt: skip
 
 
 def rollout(do: str = "rolling-restart", step: dict[str, Any] | None = None, **settings: Any) -> Storm:
@@ -38,80 +34,9 @@ def ended(result: Storm) -> tuple[str, int]:
     return event.cause, (time_us - BEGIN_US) // 1000
 
 
-def test_a_deployment_with_the_default_quarter() -> None:
-    """4 pods, 25 %: surge 1, unavailable 1. A new pod takes 10 s to poll and 5 s more to be available."""
-    result = rollout(deployment="deployment", max_surge="25%", max_unavailable="25%")
-    assert starts_and_stops(result, BEGIN_US) == [
-        # 4 old: one new may start; 4 available, 3 are enough: one old stops, and a second new one starts
-        (0, "SIGTERM", "member-0"),
-        (10_000, "polls", "member-0-v2"),
-        (10_000, "polls", "member-1-v2"),
-        # both are available after 15 s: each lets one old pod stop, which lets a new one start
-        (15_000, "SIGTERM", "member-1"),
-        (15_000, "SIGTERM", "member-2"),
-        (25_000, "polls", "member-2-v2"),
-        (25_000, "polls", "member-3-v2"),
-        (30_000, "SIGTERM", "member-3"),
-    ]
-    assert ended(result) == ("rollout-complete", 30_000)
-
-
-def test_a_deployment_without_surge_starts_new_pods_while_old_ones_still_terminate() -> None:
-    result = rollout(
-        deployment="deployment",
-        max_surge=0,
-        max_unavailable=1,
-        start_ms={"exactly": 500},
-        stop_grace_ms=20_000,
-    )
-    first = starts_and_stops(result, BEGIN_US)[:3]
-    assert first == [
-        (0, "SIGTERM", "member-0"),
-        (500, "polls", "member-0-v2"),
-        (5_500, "SIGTERM", "member-1"),
-    ]
-    assert max(pods.running for pods in pods_over_time(result, BEGIN_US)) > 4, "terminating pods do not count"
-
-
-def test_without_a_readiness_probe_old_pods_stop_before_the_new_ones_poll() -> None:
-    """A container runs after 2 s and polls after 10 s: Kubernetes does not wait for the latter."""
-    probe: dict[str, Any] = {"ready_when": "runs", "ready_ms": {"exactly": 2_000}}
-    result = rollout(deployment="deployment", max_surge=1, max_unavailable=0, **probe)
-    stops = [(time_ms, pod) for time_ms, what, pod in starts_and_stops(result, BEGIN_US) if what == "SIGTERM"]
-    assert stops == [(2_000 * (number + 1), f"member-{number}") for number in range(4)]
-    polls = [time_ms for time_ms, what, _ in starts_and_stops(result, BEGIN_US) if what == "polls"]
-    assert polls == [10_000, 12_000, 14_000, 16_000]
-    assert ended(result) == ("rollout-complete", 8_000)
-    assert result.figures.nobody_consuming_seconds
-
-
 def test_a_stateful_sets_partition_keeps_the_lower_ordinals() -> None:
     result = rollout(deployment="statefulset", update_partition=3)
     assert {pod for _, _, pod in starts_and_stops(result, BEGIN_US)} == {"member-3"}
-
-
-def test_surge_and_unavailable_together_without_kubernetes() -> None:
-    result = rollout(max_surge=1, max_unavailable=1)
-    assert starts_and_stops(result, BEGIN_US)[:4] == [
-        (0, "SIGTERM", "member-1"),
-        (10_000, "polls", "member-0-next"),
-        (11_004, "polls", "member-1"),
-        (15_000, "SIGTERM", "member-0"),
-    ]
-    for pods in pods_over_time(result, BEGIN_US):
-        assert 3 <= pods.running <= 5
-
-
-@pytest.mark.parametrize(
-    ("kind", "name"), [("deployment", "member-3-v2"), ("statefulset", "member-3"), ("processes", "member-3")]
-)
-def test_recreate_stops_all_before_the_first_one_starts(kind: str, name: str) -> None:
-    result = rollout("recreate", deployment=kind)
-    moments = starts_and_stops(result, BEGIN_US)
-    assert moments[-1][2] == name
-    assert [what for _, what, _ in moments] == ["SIGTERM"] * 4 + ["polls"] * 4
-    assert {time_ms for time_ms, what, _ in moments if what == "polls"} == {11_004}
-    assert result.figures.nobody_consuming_seconds > 10  # type: ignore[operator]
 
 
 def test_blue_green_doubles_the_fleet_before_the_old_one_stops() -> None:
@@ -249,16 +174,3 @@ def test_an_old_pod_that_is_gone_is_progress(do: str, settings: dict[str, Any], 
     how, after_ms = ended(rollout(do, drained, **slow))
     assert how == "rollout-complete"
     assert took_ms <= after_ms < took_ms + 10
-
-
-@pytest.mark.parametrize(
-    ("kind", "then"),
-    [("deployment", "member-1-v2"), ("processes", "member-1-next"), ("statefulset", "member-1")],
-)
-def test_a_step_after_a_rollout_meets_the_pod_in_the_place_that_it_names(kind: str, then: str) -> None:
-    surge = {} if kind == "statefulset" else {"max_surge": 1, "max_unavailable": 0}
-    later = {"at_ms": 400_000, "do": "crash", "members": [1]}
-    steps = [START, {"at_ms": 60_000, "do": "rolling-restart"}, later]
-    result = storm(scenario(steps, members=3, partitions=6, deployment=kind, **surge, **BY_HAND))
-    assert [event.member for _, event in result.events("step_taken", cause="crash")] == [then]
-    assert result.figures.cost_per_crash_partition_seconds

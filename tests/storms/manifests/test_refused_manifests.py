@@ -67,14 +67,10 @@ def test_what_cannot_be_run_is_named_with_its_place(found: dict[str, Any], messa
 @pytest.mark.parametrize(
     ("kind", "group", "target", "command"),
     [
-        (
-            "ScaledObject", "keda.sh/v1alpha1", {"name": "orders"},
-            "kubectl get deployment/orders scaledobject/s -n shop",
-        ),
-        (
-            "HorizontalPodAutoscaler", "autoscaling/v2", {"kind": "StatefulSet", "name": "pay"},
-            "kubectl get statefulset/pay horizontalpodautoscaler/s -n shop",
-        ),
+        ("ScaledObject", "keda.sh/v1alpha1", {"name": "orders"},
+         "kubectl get deployment/orders scaledobject/s -n shop"),
+        ("HorizontalPodAutoscaler", "autoscaling/v2", {"kind": "StatefulSet", "name": "pay"},
+         "kubectl get statefulset/pay horizontalpodautoscaler/s -n shop"),
     ],
 )  # fmt: skip
 def test_an_autoscaler_alone_names_what_to_add(
@@ -94,18 +90,14 @@ def test_an_autoscaler_alone_names_what_to_add(
 @pytest.mark.parametrize(
     ("kind", "spec", "expected"),
     [
-        (
-            "KafkaConnect",
-            {"replicas": 3, "config": {"group.id": "cdc", "scheduled.rebalance.max.delay.ms": 60_000}},
-            ("3 workers of Kafka Connect, group.id cdc", "up to scheduled.rebalance.max.delay.ms (60.0 s)"),
-        ),
+        ("KafkaConnect",
+         {"replicas": 3, "config": {"group.id": "cdc", "scheduled.rebalance.max.delay.ms": 60_000}},
+         ("3 workers of Kafka Connect, group.id cdc", "up to scheduled.rebalance.max.delay.ms (60.0 s)")),
         ("KafkaConnect", {}, ("1 worker of", "group.id connect-cluster:", "ms (300 s)")),
         ("KafkaConnect", {"config": {"connect.protocol": "eager"}}, ("stops the tasks of all workers",)),
-        (
-            "KafkaMirrorMaker2",
-            {"connectCluster": "b", "clusters": [{}, {"alias": "b", "config": {"group.id": "mm"}}]},
-            ("group.id mm:",),
-        ),
+        ("KafkaMirrorMaker2",
+         {"connectCluster": "b", "clusters": [{}, {"alias": "b", "config": {"group.id": "mm"}}]},
+         ("group.id mm:",)),
         ("KafkaMirrorMaker2", {"target": {"groupId": "mm2", "config": {}}}, ("group.id mm2:",)),
     ],
 )  # fmt: skip

@@ -40,13 +40,9 @@ def test_whatif_drafts_no_scenario_from_a_share_group(folder: Path) -> None:
 
 def test_what_outlasts_its_locks_is_mended_before_there_are_more_consumers(folder: Path) -> None:
     settings = {
-        **SMALL,
-        "process_ms": 200,
-        "max.poll.records": 500,
-        "record_rate": 4,
-        "share.auto.offset.reset": "earliest",
-        "least_duration_ms": 480_000,
-    }
+        **SMALL, "process_ms": 200, "max.poll.records": 500, "record_rate": 4,
+        "share.auto.offset.reset": "earliest", "least_duration_ms": 480_000,
+    }  # fmt: skip
     content = {"name": "long", "settings": settings, "steps": [{"at_ms": 300_000, "do": "start"}]}
     (folder / "long.yaml").write_text(yaml.safe_dump(content))
     ran = groupstorm("run", "long.yaml", "--out", "long", cwd=folder)

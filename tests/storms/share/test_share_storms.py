@@ -21,18 +21,10 @@ from tests.soaking import one_in
 from tests.storms.storms_in_memory import START, MemorySink, scenario, storm
 
 SMALL = {
-    "group.protocol": "share",
-    "members": 5,
-    "partitions": 3,
-    "process_ms": 300,
-    "record_rate": 2,
-    "max.poll.records": 4,
-    "records_per_batch": 3,
-    "warm_up_ms": 20_000,
-    "start_ms": 2_000,
-    "least_duration_ms": 60_000,
-    "settle_timeout_ms": 20_000,
-}
+    "group.protocol": "share", "members": 5, "partitions": 3, "process_ms": 300, "record_rate": 2,
+    "max.poll.records": 4, "records_per_batch": 3, "warm_up_ms": 20_000, "start_ms": 2_000,
+    "least_duration_ms": 60_000, "settle_timeout_ms": 20_000,
+}  # fmt: skip
 STEPS = [
     START,
     {"at_ms": 20_000, "do": "crash-restart", "members": [1]},
@@ -85,21 +77,11 @@ def test_records_behind_those_of_an_answer_that_waits_may_be_told_first() -> Non
 def test_a_consumer_that_closes_gives_back_what_it_has_not_acknowledged(mode: str, again: int) -> None:
     """Ten records of a second each, fetched after the heartbeat at 5 s; SIGTERM comes 5.5 s after that."""
     settings: dict[str, Any] = {
-        **SMALL,
-        "members": 1,
-        "partitions": 1,
-        "phases": "aligned",
-        "net_latency_ms": 0,
-        "process_ms": 1_000,
-        "share.auto.offset.reset": "earliest",
-        "share.acknowledgement.mode": mode,
-        "record_rate": 10,
-        "record_rate_over_time": [{"at": "1s", "factor": 0}],
-        "records_per_batch": 10,
-        "max.poll.records": 10,
-        "append_latency_ms": 0,
-        "least_duration_ms": 0,
-    }
+        **SMALL, "members": 1, "partitions": 1, "phases": "aligned", "net_latency_ms": 0, "process_ms": 1_000,
+        "share.auto.offset.reset": "earliest", "share.acknowledgement.mode": mode, "record_rate": 10,
+        "record_rate_over_time": [{"at": "1s", "factor": 0}], "records_per_batch": 10, "max.poll.records": 10,
+        "append_latency_ms": 0, "least_duration_ms": 0,
+    }  # fmt: skip
     run = storm(scenario([START, {"at_ms": 10_500, "do": "restart", "members": [0]}], **settings))
     assert run.figures.redeliveries_by_cause == {"closed": again}
     assert run.figures.records_duplicated == again

@@ -26,20 +26,11 @@ THROUGHPUT = {
 }
 #: One partition with 20 records, two consumers.
 HELD = {
-    **FIXED,
-    "group.protocol": "share",
-    "share.auto.offset.reset": "earliest",
-    "share.acknowledgement.mode": "explicit",
-    "partitions": 1,
-    "members": 2,
-    "record_rate": 20,
-    "record_rate_over_time": [{"at": "1s", "factor": 0}],
-    "records_per_batch": 20,
-    "process_ms": 60_000,
-    "least_duration_ms": 60_000,
-    "tail_ms": 0,
-    "settle_timeout_ms": 1_000,
-}
+    **FIXED, "group.protocol": "share", "share.auto.offset.reset": "earliest",
+    "share.acknowledgement.mode": "explicit", "partitions": 1, "members": 2, "record_rate": 20,
+    "record_rate_over_time": [{"at": "1s", "factor": 0}], "records_per_batch": 20, "process_ms": 60_000,
+    "least_duration_ms": 60_000, "tail_ms": 0, "settle_timeout_ms": 1_000,
+}  # fmt: skip
 
 
 def throughput(members: int, **settings: Any) -> Storm:
@@ -161,14 +152,9 @@ def test_a_killed_consumers_records_come_at_once() -> None:
 def deliveries(limit: int, slow: list[dict[str, Any]]) -> tuple[list[tuple[int, int, int]], Storm]:
     """(poll, offset, count) of each delivery of ten records in one record batch to one consumer."""
     settings = {
-        **HELD,
-        "members": 1,
-        "record_rate": 10,
-        "records_per_batch": 10,
-        "process_ms": 1,
-        "group.share.delivery.count.limit": limit,
-        "slow_records": slow,
-    }
+        **HELD, "members": 1, "record_rate": 10, "records_per_batch": 10, "process_ms": 1,
+        "group.share.delivery.count.limit": limit, "slow_records": slow,
+    }  # fmt: skip
     run = storm(scenario([START], **settings))
     found = []
     for poll, (_, event) in enumerate(run.events("share_records_acquired"), start=1):

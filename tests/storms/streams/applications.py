@@ -12,17 +12,10 @@ QUIET_MS = 1_800_000
 
 #: Two instances, four tasks of 1 GB each, which a thread reads in 20 s; nothing is random.
 SMALL = {
-    "application": "streams",
-    "members": 2,
-    "partitions": 4,
-    "state_bytes": 1_000_000_000,
-    "restore_mb_s": 50,
-    "record_rate": 10,
-    "start_ms": {"exactly": 1_000},
-    "stop_grace_ms": 0,
-    "settle_timeout_ms": 7_200_000,
+    "application": "streams", "members": 2, "partitions": 4, "state_bytes": 1_000_000_000, "restore_mb_s": 50,
+    "record_rate": 10, "start_ms": {"exactly": 1_000}, "stop_grace_ms": 0, "settle_timeout_ms": 7_200_000,
     **FIXED,
-}
+}  # fmt: skip
 
 
 def small(*steps: dict[str, Any], **settings: Any) -> Scenario:

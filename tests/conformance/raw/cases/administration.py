@@ -16,7 +16,7 @@ from tests.conformance.raw.requests import (
     leave,
     list_groups,
 )
-from tests.conformance.raw.steps import OK, Case, ask
+from tests.conformance.raw.steps import OK, ask, case
 
 
 def _is(state: str, *members: Mapping[str, Any], protocol: str = "") -> Mapping[str, Any]:
@@ -29,64 +29,56 @@ def _is(state: str, *members: Mapping[str, Any], protocol: str = "") -> Mapping[
 
 CASES = (
     *(
-        Case(
+        case(
             f"describe-v{version}",
             "a group that does not exist is Dead; from version 6 on also GROUP_ID_NOT_FOUND",
-            (
-                ask("admin", describe(version=version), {"groups": [{"group_state": "Dead"}]}),
-                stable_group("b"),
-                ask("admin", describe(version=version), _is("Stable", {}, {}, protocol="range")),
-            ),
+            ask("admin", describe(version=version), {"groups": [{"group_state": "Dead"}]}),
+            stable_group("b"),
+            ask("admin", describe(version=version), _is("Stable", {}, {}, protocol="range")),
         )
         for version in range(7)
     ),
     *(
-        Case(
+        case(
             f"list-v{version}",
             "a group of members and one that holds offsets only",
-            (
-                ask("admin", commit_from_outside(), {}),
-                ask("admin", list_groups(version=version), {"groups": [{"protocol_type": ""}]}),
-                group_of_one(),
-                ask("admin", list_groups(version=version), {"groups": [{"protocol_type": "consumer"}]}),
-            ),
+            ask("admin", commit_from_outside(), {}),
+            ask("admin", list_groups(version=version), {"groups": [{"protocol_type": ""}]}),
+            group_of_one(),
+            ask("admin", list_groups(version=version), {"groups": [{"protocol_type": "consumer"}]}),
         )
         for version in range(6)
     ),
-    Case(
+    case(
         "list-by-state-and-type",
         "filters ignore case; an unknown type matches no group",
-        (
-            group_of_one(),
-            ask("admin", list_groups(states=["Stable"]), listed("Stable")),
-            ask("admin", list_groups(states=["sTABLE", "Empty"]), listed("Stable")),
-            ask("admin", list_groups(states=["PreparingRebalance"]), listed()),
-            ask("admin", list_groups(types=["Classic"]), listed("Stable")),
-            ask("admin", list_groups(types=["classic"], states=["Empty"]), listed()),
-            ask("admin", list_groups(types=["consumer"]), listed()),
-            ask("a", leave(), OK),
-            ask("admin", list_groups(states=["Empty"]), listed("Empty")),
-        ),
+        group_of_one(),
+        ask("admin", list_groups(states=["Stable"]), listed("Stable")),
+        ask("admin", list_groups(states=["sTABLE", "Empty"]), listed("Stable")),
+        ask("admin", list_groups(states=["PreparingRebalance"]), listed()),
+        ask("admin", list_groups(types=["Classic"]), listed("Stable")),
+        ask("admin", list_groups(types=["classic"], states=["Empty"]), listed()),
+        ask("admin", list_groups(types=["consumer"]), listed()),
+        ask("a", leave(), OK),
+        ask("admin", list_groups(states=["Empty"]), listed("Empty")),
     ),
     *(
-        Case(
+        case(
             f"delete-groups-v{version}",
             "a group that does not exist, one with members, and one without, whose offsets are deleted too",
-            (
-                ask("admin", delete_groups(version=version), deleted(Error.GROUP_ID_NOT_FOUND)),
-                group_of_one(),
-                ask("admin", delete_groups(version=version), deleted(Error.NON_EMPTY_GROUP)),
-                ask("a", heartbeat(), OK),
-                ask("a", leave(), OK),
-                ask("admin", commit_from_outside(), {}),
-                ask("admin", delete_groups(version=version), deleted(Error.NONE)),
-                ask(
-                    "admin",
-                    fetch_offsets(0),
-                    {"groups": [{"topics": [{"partitions": [{"committed_offset": -1}]}]}]},
-                ),
-                ask("admin", delete_groups(version=version), deleted(Error.GROUP_ID_NOT_FOUND)),
+            ask("admin", delete_groups(version=version), deleted(Error.GROUP_ID_NOT_FOUND)),
+            group_of_one(),
+            ask("admin", delete_groups(version=version), deleted(Error.NON_EMPTY_GROUP)),
+            ask("a", heartbeat(), OK),
+            ask("a", leave(), OK),
+            ask("admin", commit_from_outside(), {}),
+            ask("admin", delete_groups(version=version), deleted(Error.NONE)),
+            ask(
+                "admin",
+                fetch_offsets(0),
+                {"groups": [{"topics": [{"partitions": [{"committed_offset": -1}]}]}]},
             ),
+            ask("admin", delete_groups(version=version), deleted(Error.GROUP_ID_NOT_FOUND)),
         )
         for version in range(3)
     ),

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from groupstorm.coordinator.errors import Error
 from tests.conformance.backends import MAX_SIZE
 from tests.conformance.raw.consumer_openings import (
@@ -36,13 +34,17 @@ _UNKNOWN = "3b7e4a52-7a0c-4f0b-9d5e-0a1b2c3d4e5f"
 _INT_MAX, _INT_MIN = 2**31 - 1, -(2**31)
 
 
-def _bad(name: str, about: str, *requests: tuple[Request, Error, str | None], opening: Any = None) -> Case:
+#: Requests that are refused alike: the error, Kafka's sentence (None: not compared here), and the requests.
+_Refused = tuple[Error, str | None, tuple[Request, ...]]
+
+
+def _bad(name: str, about: str, *all_refused: _Refused) -> Case:
     """Every request is sent by a stranger, x, to a Stable group of two."""
     return case(
         f"bad-{name}",
         about,
-        group_of_two() if opening is None else opening,
-        [ask("x", request, refused(code, sentence)) for request, code, sentence in requests],
+        group_of_two(),
+        [ask("x", one, refused(code, said)) for code, said, requests in all_refused for one in requests],
         still("a", "b"),
         ask("admin", describe_consumers(), described("Stable", {}, {}, group_epoch=3, assignment_epoch=3)),
     )
@@ -55,74 +57,74 @@ def _empty(text: str) -> str:
 _NEEDS_SUBSCRIPTION = (
     "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when (re-)joining."
 )
+_NOT_EMPTY = "TopicPartitions must be empty when (re-)joining."
+_NO_SUCH_ASSIGNOR = "ServerAssignor sticky is not supported. Supported assignors: uniform, range."
 _EMPTY = (
     _bad(
         "member-id",
         "version 1 has members draw their ids; version 0 takes an empty one with epochs 0 and -2 alone",
-        (enter(member=""), _INVALID, _empty("MemberId")),
-        (enter(member=" \t"), _INVALID, _empty("MemberId")),
-        (beat(member="", epoch=LEAVE_FOR_A_WHILE, instance="i"), _INVALID, _empty("MemberId")),
-        (beat(member="", epoch=3, version=0), _INVALID, _empty("MemberId")),
-        (beat(member="", epoch=LEAVE, version=0), _INVALID, _empty("MemberId")),
+        (
+            _INVALID,
+            _empty("MemberId"),
+            (
+                *(
+                    enter(member=""),
+                    enter(member=" \t"),
+                    beat(member="", epoch=LEAVE_FOR_A_WHILE, instance="i"),
+                ),
+                *(beat(member="", epoch=3, version=0), beat(member="", epoch=LEAVE, version=0)),
+            ),
+        ),
     ),
     _bad(
         "group-id",
         "an empty group id",
-        (enter(group=""), _INVALID, _empty("GroupId")),
-        (enter(group="  "), _INVALID, _empty("GroupId")),
-        (beat(group="", epoch=LEAVE), _INVALID, _empty("GroupId")),
+        (_INVALID, _empty("GroupId"), (enter(group=""), enter(group="  "), beat(group="", epoch=LEAVE))),
     ),
     _bad(
         "instance-id",
         "an empty group.instance.id; epoch -2 without one",
-        (enter(instance=""), _INVALID, _empty("InstanceId")),
-        (enter(instance=" "), _INVALID, _empty("InstanceId")),
-        (beat(epoch=LEAVE_FOR_A_WHILE), _INVALID, "InstanceId can't be null."),
+        (_INVALID, _empty("InstanceId"), (enter(instance=""), enter(instance=" "))),
+        (_INVALID, "InstanceId can't be null.", (beat(epoch=LEAVE_FOR_A_WHILE),)),
     ),
-    _bad("rack-id", "an empty rack", (enter(rack=""), _INVALID, _empty("RackId"))),
+    _bad("rack-id", "an empty rack", (_INVALID, _empty("RackId"), (enter(rack=""),))),
 )
 
 _JOINS = (
     _bad(
         "rebalance-timeout",
         "a member that joins says it; -1 counts as left out",
-        (enter(rebalance=-1), _INVALID, "RebalanceTimeoutMs must be provided in first request."),
+        (_INVALID, "RebalanceTimeoutMs must be provided in first request.", (enter(rebalance=-1),)),
     ),
     _bad(
         "owned-on-joining",
         "a member that joins owns nothing and says so",
-        (enter(owned=None), _INVALID, "TopicPartitions must be empty when (re-)joining."),
-        (enter(owned={"{topic_id}": [0]}), _INVALID, "TopicPartitions must be empty when (re-)joining."),
+        (_INVALID, _NOT_EMPTY, (enter(owned=None), enter(owned={"{topic_id}": [0]}))),
     ),
     _bad(
         "no-subscription",
         "a member that joins subscribes to names, to an expression, or to both",
-        (enter(topics=None), _INVALID, _NEEDS_SUBSCRIPTION),
-        (enter(topics=None, version=0), _INVALID, _NEEDS_SUBSCRIPTION),
+        (_INVALID, _NEEDS_SUBSCRIPTION, (enter(topics=None), enter(topics=None, version=0))),
     ),
     _bad(
         "epoch",
         "epochs below -2 mean nothing",
-        (beat(epoch=-3), _INVALID, "MemberEpoch is invalid."),
-        (beat(epoch=_INT_MIN), _INVALID, "MemberEpoch is invalid."),
+        (_INVALID, "MemberEpoch is invalid.", (beat(epoch=-3), beat(epoch=_INT_MIN))),
     ),
     _bad(
         "assignor",
         "a server assignor that the broker does not have",
+        (Error.UNSUPPORTED_ASSIGNOR, _NO_SUCH_ASSIGNOR, (enter(assignor="sticky"),)),
         (
-            enter(assignor="sticky"),
             Error.UNSUPPORTED_ASSIGNOR,
-            "ServerAssignor sticky is not supported. Supported assignors: uniform, range.",
+            None,
+            (enter(assignor=""), enter(assignor="Uniform"), beat(epoch=3, assignor="nobody's")),
         ),
-        (enter(assignor=""), Error.UNSUPPORTED_ASSIGNOR, None),
-        (enter(assignor="Uniform"), Error.UNSUPPORTED_ASSIGNOR, None),
-        (beat(epoch=3, assignor="nobody's"), Error.UNSUPPORTED_ASSIGNOR, None),
     ),
     _bad(
         "regex-bracket",
         "an expression that RE2/J does not compile: [a",
-        (enter(topics=None, regex="[a"), Error.INVALID_REGULAR_EXPRESSION, None),
-        (enter(regex="[a"), Error.INVALID_REGULAR_EXPRESSION, None),
+        (Error.INVALID_REGULAR_EXPRESSION, None, (enter(topics=None, regex="[a"), enter(regex="[a"))),
     ),
     case(
         "bad-full-group",
@@ -154,12 +156,14 @@ _STRANGERS = (
     _bad(
         "unknown-member",
         "UNKNOWN_MEMBER_ID: a member or an instance that the group does not have",
-        (beat(epoch=1), Error.UNKNOWN_MEMBER_ID, None),
-        (beat(epoch=3), Error.UNKNOWN_MEMBER_ID, None),
-        (beat(epoch=LEAVE), Error.UNKNOWN_MEMBER_ID, None),
-        (beat(epoch=3, instance="i"), Error.UNKNOWN_MEMBER_ID, None),
-        (beat(epoch=LEAVE_FOR_A_WHILE, instance="i"), Error.UNKNOWN_MEMBER_ID, None),
-        (beat(epoch=LEAVE, instance="i"), Error.UNKNOWN_MEMBER_ID, None),
+        (
+            Error.UNKNOWN_MEMBER_ID,
+            None,
+            (
+                *(beat(epoch=1), beat(epoch=3), beat(epoch=LEAVE), beat(epoch=3, instance="i")),
+                *(beat(epoch=LEAVE_FOR_A_WHILE, instance="i"), beat(epoch=LEAVE, instance="i")),
+            ),
+        ),
     ),
 )
 

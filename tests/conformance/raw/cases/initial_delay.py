@@ -6,9 +6,20 @@ from typing import Any
 
 from groupstorm.coordinator.errors import Error
 from tests.conformance.backends import DELAYED, INITIAL_DELAY_MS
-from tests.conformance.raw.openings import group_of_one, request_member_id, send_join
+from tests.conformance.raw.openings import group_of_one, joined, request_member_id, send_join
 from tests.conformance.raw.requests import heartbeat, join, leave
-from tests.conformance.raw.steps import OK, Case, Parked, Receive, Send, SendHeartbeats, Timed, Until, ask
+from tests.conformance.raw.steps import (
+    OK,
+    Case,
+    Parked,
+    Receive,
+    Send,
+    SendHeartbeats,
+    Timed,
+    Until,
+    ask,
+    late,
+)
 
 _HALF = INITIAL_DELAY_MS // 2
 
@@ -24,11 +35,7 @@ CASES = (
         send_join("a", mark="joined"),
         Until("PreparingRebalance", 1),
         Parked("a"),
-        Receive(
-            "a",
-            {"error_code": "NONE", "generation_id": 1},
-            timed=Timed("the first member waits", "joined", INITIAL_DELAY_MS),
-        ),
+        late("a", joined(1), "the first member waits", "joined", INITIAL_DELAY_MS),
     ),
     _case(
         "initial-delay-is-extended",
@@ -37,12 +44,10 @@ CASES = (
         Until("PreparingRebalance", 1),
         SendHeartbeats((), _HALF),
         send_join("b"),
-        Receive(
-            "a",
-            {"error_code": "NONE", "generation_id": 1, "members": [{}, {}]},
-            timed=Timed("another member joins meanwhile", "joined", 2 * INITIAL_DELAY_MS),
+        late(
+            "a", joined(1, members=[{}, {}]), "another member joins meanwhile", "joined", 2 * INITIAL_DELAY_MS
         ),
-        Receive("b", {"error_code": "NONE", "generation_id": 1}),
+        Receive("b", joined(1)),
     ),
     _case(
         "initial-delay-is-bounded",
@@ -52,12 +57,14 @@ CASES = (
         SendHeartbeats((), _HALF),
         send_join("b", rebalance=INITIAL_DELAY_MS + _HALF),
         Until("PreparingRebalance", 2),
-        Receive(
+        late(
             "a",
-            {"error_code": "NONE", "generation_id": 1, "members": [{}, {}]},
-            timed=Timed("the delay ends with the rebalance timeout", "joined", INITIAL_DELAY_MS + _HALF),
+            joined(1, members=[{}, {}]),
+            "the delay ends with the rebalance timeout",
+            "joined",
+            INITIAL_DELAY_MS + _HALF,
         ),
-        Receive("b", {"error_code": "NONE", "generation_id": 1}),
+        Receive("b", joined(1)),
     ),
     _case(
         "initial-delay-and-joining-again",
@@ -68,7 +75,7 @@ CASES = (
         Send("a", join(), over="second"),
         Receive(
             "a",
-            {"error_code": "NONE", "generation_id": 1, "members": [{}]},
+            joined(1, members=[{}]),
             over="second",
             timed=Timed("the same member joins again meanwhile", "joined", INITIAL_DELAY_MS),
         ),
@@ -82,22 +89,14 @@ CASES = (
         ask("admin", leave(("$b", None)), OK),
         Receive("b", {"error_code": "UNKNOWN_MEMBER_ID"}),
         Parked("a"),
-        Receive(
-            "a",
-            {"error_code": "NONE", "generation_id": 1, "members": [{}]},
-            timed=Timed("a newcomer has left again", "joined", 2 * INITIAL_DELAY_MS),
-        ),
+        late("a", joined(1, members=[{}]), "a newcomer has left again", "joined", 2 * INITIAL_DELAY_MS),
     ),
     _case(
         "initial-delay-and-a-pending-member",
         "a pending member expires and all others have joined: the delay ends (in Scala it does not)",
         ask("p", join(member="", session=_HALF), Error.MEMBER_ID_REQUIRED, mark="given"),
         send_join("a"),
-        Receive(
-            "a",
-            {"error_code": "NONE", "generation_id": 1},
-            timed=Timed("a pending member is forgotten during the delay", "given", _HALF),
-        ),
+        late("a", joined(1), "a pending member is forgotten during the delay", "given", _HALF),
     ),
     _case(
         "initial-delay-is-for-empty-groups",
@@ -108,11 +107,7 @@ CASES = (
         Until("PreparingRebalance", 2),
         ask("a", heartbeat(), Error.REBALANCE_IN_PROGRESS),
         Send("a", join(), mark="all"),
-        Receive(
-            "b",
-            {"error_code": "NONE", "generation_id": 2},
-            timed=Timed("all have joined a group that was not empty", "all", 0),
-        ),
+        late("b", joined(2), "all have joined a group that was not empty", "all", 0),
         Receive("a", {"generation_id": 2}),
     ),
 )

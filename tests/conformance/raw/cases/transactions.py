@@ -18,7 +18,7 @@ from tests.conformance.raw.requests import (
     find_transaction_coordinator,
     init_producer,
 )
-from tests.conformance.raw.steps import OK, Again, Case, Steps, ask
+from tests.conformance.raw.steps import OK, Again, Case, Steps, ask, case
 
 
 def _begin(who: str) -> Steps:
@@ -36,19 +36,17 @@ def _found(offset: int, code: Error = Error.NONE) -> Mapping[str, Any]:
 
 
 def _ended(name: str, about: str, *, commits: bool, offset: int) -> Case:
-    return Case(
+    return case(
         name,
         about,
-        (
-            ask("a", commit_from_outside(1), {}),
-            _begin("a"),
-            ask("a", commit_in_transaction(7), each(Error.NONE)),
-            ask("a", fetch_offsets(0), _found(1)),
-            ask("a", fetch_offsets(0, require_stable=True), _found(-1, Error.UNSTABLE_OFFSET_COMMIT)),
-            ask("a", end_transaction(commits=commits), OK),
-            Again("a", fetch_offsets(0, require_stable=True), _found(offset)),
-            ask("a", fetch_offsets(0), _found(offset)),
-        ),
+        ask("a", commit_from_outside(1), {}),
+        _begin("a"),
+        ask("a", commit_in_transaction(7), each(Error.NONE)),
+        ask("a", fetch_offsets(0), _found(1)),
+        ask("a", fetch_offsets(0, require_stable=True), _found(-1, Error.UNSTABLE_OFFSET_COMMIT)),
+        ask("a", end_transaction(commits=commits), OK),
+        Again("a", fetch_offsets(0, require_stable=True), _found(offset)),
+        ask("a", fetch_offsets(0), _found(offset)),
     )
 
 
@@ -60,16 +58,14 @@ CASES = (
         offset=7,
     ),
     _ended("transaction-aborts-offsets", "the offset committed before stays", commits=False, offset=1),
-    Case(
+    case(
         "transaction-of-a-group-that-there-is-not",
         "pending offsets alone make no group",
-        (
-            _begin("a"),
-            ask("a", commit_in_transaction(7), each(Error.NONE)),
-            ask("a", end_transaction(commits=True), OK),
-            Again("a", fetch_offsets(0, require_stable=True), _found(7)),
-            ask("a", describe(), {"groups": [{"group_state": "Empty"}]}),
-            ask("a", delete_groups(), {"results": [{"error_code": "NONE"}]}),
-        ),
+        _begin("a"),
+        ask("a", commit_in_transaction(7), each(Error.NONE)),
+        ask("a", end_transaction(commits=True), OK),
+        Again("a", fetch_offsets(0, require_stable=True), _found(7)),
+        ask("a", describe(), {"groups": [{"group_state": "Empty"}]}),
+        ask("a", delete_groups(), {"results": [{"error_code": "NONE"}]}),
     ),
 )
