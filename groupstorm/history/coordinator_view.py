@@ -117,7 +117,8 @@ class Handover(NamedTuple):
 
 
 class Handovers:
-    """The last release and the last grant of every partition, by the rows of the coordinator.
+    """The first release since its last owner and the last grant of every partition, by the rows of the
+    coordinator: a member may get a partition and go before it takes it.
 
     A member is known by its id: a process that has crashed and started again has another one, while the old
     member holds its partitions until its session ends.
@@ -139,13 +140,17 @@ class Handovers:
         before = self._held.get(event.member_id, frozenset())
         held = self._held[event.member_id] = frozenset((*event.partitions, *event.revoking))
         for partition in before - held:
-            self._released[partition] = now_us, False
+            self._released.setdefault(partition, (now_us, False))
         for partition in held - before:
             self.granted[partition] = event.member, now_us, self._updated_us
 
     def removed(self, now_us: int, event: events.MemberRemoved) -> None:
         for partition in self._held.pop(event.member_id, ()):
-            self._released[partition] = now_us, event.cause == Cause.SESSION_EXPIRED
+            self._released.setdefault(partition, (now_us, event.cause == Cause.SESSION_EXPIRED))
+
+    def taken(self, partition: str) -> None:
+        """Note that a member processes the partition: the next release is its own."""
+        self._released.pop(partition, None)
 
     def replaced(self, event: events.MemberReplaced) -> None:
         """A static member is back under a new id, with what it had."""
@@ -163,3 +168,15 @@ class Handovers:
         free = updated_us if is_new else from_us, False
         released_us, expired = self._released.get(partition, free)
         return Handover(min(max(released_us, from_us), granted_us), expired, granted_us)
+
+    def withheld(self, partition: str, from_us: int, to_us: int) -> Handover | None:
+        """Return the handover to nobody of a partition that has had no owner from ``from_us`` to ``to_us``.
+
+        None if a member has been granted it, or has not released it yet.
+        """
+        released_us, expired = self._released.get(partition, (from_us, False))
+        released_us = max(released_us, from_us)
+        _, granted_us, _ = self.granted.get(partition, ("", -1, 0))
+        if granted_us >= from_us or any(partition in held for held in self._held.values()):
+            return None
+        return Handover(released_us, expired, to_us)
