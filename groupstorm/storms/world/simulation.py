@@ -11,7 +11,9 @@ from typing import Final
 from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.figures import Figures, FiguresAccumulator
+from groupstorm.figures.accumulator import ends_too_early
 from groupstorm.history.reasons import GapReasons
+from groupstorm.problems import InputError
 from groupstorm.storms.checks.settling import MOST_ROUNDS, OBSERVED_US, Settling
 from groupstorm.storms.checks.verdicts import SETTLES as GROUP_SETTLES
 from groupstorm.storms.runs.scenario_host import consumers_of
@@ -53,13 +55,17 @@ def simulate(
 
     ``exact``: every heartbeat is simulated; the trace is the same but takes longer. ``work`` adds up what
     the assignors cost, ``gaps`` what un-owned time was spent on. Raises InputError for a step that is not of
-    virtual time.
+    virtual time, and if the run ends before its figures count.
     """
     refuse_chaos_steps(scenario.steps)
     accumulator = FiguresAccumulator(listener=gaps)
     world, steps = _begin(Environment(scenario, Tee(sink, accumulator), exact, work), assignors)
     with OBJECT_CYCLES.rarely_looked_for():
         _run_to_the_end(world, steps, progress)
+    from_us = scenario.figures_from_ms * 1000
+    if world.clock.now_us < from_us:
+        ends = ends_too_early(world.clock.now_us, from_us)
+        raise InputError(f"{scenario.name}: {ends}: name an earlier time, or a least_duration_ms behind it")
     world.finish()
     emit_run_end(world)
     world.close_trace()
