@@ -160,9 +160,12 @@ def _observe(world: World, end: EndCondition, settling: Settling) -> None:
     assert end.steps_done_us is not None
     until_us = end.steps_done_us + OBSERVED_US
     most_rounds = len(world.rounds.completed_us) + MOST_ROUNDS
+    rested_us = end.rested_us
     while not end.at_rest and world.clock.now_us < until_us and len(world.rounds.completed_us) < most_rounds:
         world.run_until(world.clock.now_us + CHECK_INTERVAL_US)
         end.is_met()
+    if end.at_rest and rested_us and world.clock.now_us - rested_us < end.settle_timeout_us:
+        return  # something that goes on, as pauses do, disturbed it at the end
     sentence = settling.sentence(end.at_rest, world.clock.now_us)
     if sentence is not None and not world.left_behind:  # else the group waits for those
         world.invariants.violated(GROUP_SETTLES, sentence)
