@@ -227,6 +227,9 @@ def _session_expired(finding: Finding, history: History) -> str:
             "Raise session.timeout.ms above the time for which a process stands still or has no network, or "
             "find out why it does (GC, CPU limits): none of these died."
         )
+    if expired and all(one.is_closed for one in expired):
+        _, _, bound = general.partition("; ")
+        return f"Find out why no LeaveGroup arrived (the coordinator was away, a connection broke); {bound}"
     if may_have_closed(history, gone):
         return (
             "If somebody closed them, set internal.leave.group.on.close=true for instances that do not come "

@@ -53,9 +53,25 @@ def test_a_member_that_closed_without_a_word_did_not_die(tmp_path: Path, cause: 
         *round_of(95, 2, "session-expired", "b-1"),
         END_OF_FORMED,
     ]
-    (finding,) = explained(trace_of(tmp_path, rows)).findings
+    found = explained(trace_of(tmp_path, rows))
+    (finding,) = found.findings
     assert finding.pattern.name == pattern
     assert [one.cause for one in finding.rebalances] == ["session-expired"]
+    assert ("no LeaveGroup arrived" in advice_for(finding, found.history)) == (cause == "left")
+    assert "closed at 50.000 s, removed at 95.000 s" in finding.match.sentence
+
+
+def test_a_member_whose_sync_group_is_refused_had_not_died(tmp_path: Path) -> None:
+    rows = [
+        *FORMED,
+        removed(95, "b", "b-1", "session-expired"),
+        *round_of(95, 2, "session-expired", "b-1"),
+        {"s": 99, "event": "sync_answered", "member": "b", "member_id": "b-1", "generation": 1}
+        | {"error": "UNKNOWN_MEMBER_ID"},
+        END_OF_FORMED,
+    ]
+    found = explained(trace_of(tmp_path, rows))
+    assert advice_for(found.findings[0], found.history).endswith("none of these died.")
 
 
 def test_a_thread_of_kafka_streams_may_have_been_closed(tmp_path: Path) -> None:

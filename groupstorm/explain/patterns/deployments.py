@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -235,25 +236,27 @@ def _planned(history: History) -> list[Restart]:
     asked = {one.member for one in history.of_kind("asked-to-stop")}
     fenced = fenced_instances(history)
     twins = () if fenced is None else fenced.members
-    failed: dict[str, list[int]] = {}
+    failed: dict[str, list[int]] = defaultdict(list)
     for incident in history.of_kind(*FAILURES):
-        failed.setdefault(incident.member, []).append(incident.time_us)
-    came: dict[str, list[int]] = {}
+        failed[incident.member].append(incident.time_us)
+    came: dict[str, list[int]] = defaultdict(list)
     for change in history.came():
-        came.setdefault(change.member, []).append(change.time_us)
+        came[change.member].append(change.time_us)
 
-    def has_failed(gone: Change, down_us: int) -> bool:
-        """A member of librdkafka that is too slow leaves its consumer group when it polls again."""
-        joined_us = max((us for us in came.get(gone.member, ()) if us < down_us), default=0)
+    def has_failed(gone: Change, down_us: int, up_us: int) -> bool:
+        """A member of librdkafka that is too slow leaves its consumer group when it polls again, one of
+        Java's says so when it does."""
+        joined_us = max((us for us in came[gone.member] if us < down_us), default=0)
         from_us = min(down_us - FAILED_US, max(joined_us, down_us - LEAVES_US))
-        return any(from_us <= us <= down_us + FAILED_US for us in failed.get(gone.member, ()))
+        spans = (from_us, down_us + FAILED_US), (up_us - SECOND_US, up_us)
+        return any(begin <= us <= end for us in failed[gone.member] for begin, end in spans)
 
     return [
         one
         for one in find_restarts(history)
         if one.went.cause in PLANNED
         and (one.went.member in asked or history.settings.get("group.protocol") != "share")
-        and not has_failed(one.went, one.down_us)
+        and not has_failed(one.went, one.down_us, one.up_us)
         and not (one.went.cause == REPLACED and one.came.member in twins)
     ]
 
