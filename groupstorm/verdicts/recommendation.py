@@ -46,7 +46,8 @@ class Distance(NamedTuple):
 
 
 class Defaults(NamedTuple):
-    """``words``: the defaults of the settings that differ. ``distances``: of each configuration.
+    """``words``: the defaults of the settings that differ; "" if a run would refuse them. ``distances``: of each
+    configuration.
 
     ``cautions``: what a person has to know who takes that configuration. ``contradictory``: configurations
     whose settings cannot go well together, however their runs ended. ``called``: the defaults, in a sentence.
@@ -186,7 +187,7 @@ def recommendation(
     if plain not in variants and (to_set := defaults.sets.get(chosen)):
         sentences.append(f"Set {to_set}.")
     sentences.append(cost_of(variants[chosen]))
-    if plain is None:
+    if plain is None and defaults.words:
         sentences.append(
             f"None of these has {defaults.called} ({defaults.words}): add them, to see what a change buys."
         )

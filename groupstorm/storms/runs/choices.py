@@ -14,8 +14,9 @@ from typing import Any, Final
 from groupstorm.assignors import KAFKAS, protocol_name
 from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.coordinator.config import OPTIONS, bounds_beside
+from groupstorm.problems import InputError
 from groupstorm.storms.runs.contradictions import contradict_themselves
-from groupstorm.storms.scenario.consistency import of_protocol
+from groupstorm.storms.scenario.consistency import check_consistency, of_protocol
 from groupstorm.storms.scenario.files import FIGURES_FROM, ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.setting_names import (
@@ -93,6 +94,7 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
     defaults = {name: base.get(name, EACH_ITS_OWN) for name in differing if name not in without}
     told = [name for name in defaults if not (GROUP_PROTOCOL in defaults and name.startswith(_OF_NEWER))]
     words = ", ".join(f"{name}={_shown(name, defaults[name])}" for name in told)
+    words = words if _go_together({**next(iter(written.values())), **defaults}) else ""
     return Defaults(
         words,
         {name: _distance(one, defaults) for name, one in written.items()},
@@ -114,6 +116,17 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
             for name, one in written.items()
         },
     )
+
+
+def _go_together(written: Mapping[str, Any]) -> bool:
+    """Whether no run with these settings would be refused."""
+    given = {name: value for name, value in written.items() if value != EACH_ITS_OWN}
+    try:
+        for own in Settings(("", given)).of_profiles():
+            check_consistency(own)
+    except InputError:
+        return False
+    return True
 
 
 def _differing(written: Sequence[Mapping[str, Any]]) -> list[str]:
