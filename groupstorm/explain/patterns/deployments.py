@@ -134,7 +134,8 @@ def migration(history: History) -> Match | None:
     if not converted:
         return None
     rebalances = under_way_at(history, (one.time_us for one in converted))
-    waves = [wave for wave in _waves(_planned(history)) if any(_is_within(one, wave) for one in converted)]
+    waves = _waves(_planned(history))
+    waves = [wave for wave in waves if any(is_within(one.time_us, [_span(wave)]) for one in converted)]
     in_waves, absences = _belonging(history, waves)
     ways = listed([str(one.row["cause"]) for one in converted])
     sentence = f"The group was {ways} with live members."
@@ -274,8 +275,9 @@ def _waves(restarts: Sequence[Restart]) -> list[list[Restart]]:
     return [wave for wave in waves if len({one.went.member for one in wave}) >= RESTARTS_MIN]
 
 
-def _is_within(incident: Incident, wave: Sequence[Restart]) -> bool:
-    return wave[0].down_us <= incident.time_us <= max(one.up_us for one in wave) + AFTER_US
+def _span(wave: Sequence[Restart]) -> tuple[int, int]:
+    """From when to when a wave goes on: with max_surge the first process comes before one stops."""
+    return min(min(one.down_us, one.up_us) for one in wave), max(one.up_us for one in wave) + AFTER_US
 
 
 def _is_aligned(history: History, wave: Sequence[Restart], at_most: bool = False) -> bool:
@@ -298,14 +300,14 @@ def _belonging(history: History, waves: Sequence[Sequence[Restart]]) -> tuple[li
     absences: list[Absence] = []
     for wave in waves:
         members = {name for one in wave for name in one.members}
-        from_us, to_us = wave[0].down_us - SECOND_US, max(one.up_us for one in wave) + AFTER_US
+        from_us, to_us = _span(wave)
         rows = {change.row["seq"] for one in wave for change in (one.went, one.came)}
         rebalances += [
             one
-            for one in begun_by(history, members, from_us, to_us)
+            for one in begun_by(history, members, from_us - SECOND_US, to_us)
             if not one.changes or any(change.row["seq"] in rows for change in one.changes)
         ]
-        absences += away(history, members, from_us, to_us)
+        absences += away(history, members, from_us - SECOND_US, to_us)
     return rebalances, absences
 
 
@@ -318,7 +320,7 @@ def _of_waves(history: History, waves: Sequence[Sequence[Restart]], how: str) ->
     for wave in waves:
         evidence += [wave[0].went.row, wave[0].came.row, wave[-1].went.row, wave[-1].came.row]
     restarts = [one for wave in waves for one in wave]
-    began = ", ".join(lasting(wave[0].down_us) for wave in waves[:3])
+    began = ", ".join(lasting(_span(wave)[0]) for wave in waves[:3])
     silent = sum(one.went.cause == REPLACED for one in restarts)
     members = len({one.went.member for one in restarts})
     times = f" {len(restarts):,} times" if len(restarts) > members else ""

@@ -219,10 +219,10 @@ def find_restarts(history: History) -> list[Restart]:
 
 
 def formed_us(history: History) -> int:
-    """When the group had formed, if the history begins with the empty group: the end of its first rebalances,
-    in which members only came."""
+    """When the group had formed, if the history counts from the empty group on: the end of its first
+    rebalances, in which members only came."""
     until_us = history.from_us
-    if not history.began_empty:
+    if not history.began_empty or until_us > history.first_us:
         return until_us
     for one in history.rebalances:
         came = all(change.kind is ChangeKind.CAME for change in one.changes)
