@@ -156,27 +156,21 @@ class Handovers:
         """A static member is back under a new id, with what it had."""
         self._held[event.member_id] = self._held.pop(event.previous_member_id, frozenset())
 
-    def of(self, partition: str, from_us: int, new_owner: str | None, is_new: bool) -> Handover | None:
-        """Return the handover of the partition to ``new_owner`` in a gap that began at ``from_us``.
+    def of(
+        self, partition: str, from_us: int, to_us: int, new_owner: str | None, is_new: bool
+    ) -> Handover | None:
+        """Return the handover of the partition to ``new_owner`` in a gap from ``from_us`` to ``to_us``; to
+        nobody (None) if it is free, and no member has been granted it until then.
 
         None if it did not come there by a handover of a consumer group. Nobody has a partition that
         ``is_new``, and no member may have known its topic before it subscribed anew.
         """
         member, granted_us, updated_us = self.granted.get(partition, ("", -1, 0))
-        if member != new_owner or granted_us < from_us:
+        nobody = new_owner is None and granted_us < from_us
+        if nobody and not any(partition in held for held in self._held.values()):
+            granted_us = to_us
+        elif member != new_owner or granted_us < from_us:
             return None
         free = updated_us if is_new else from_us, False
         released_us, expired = self._released.get(partition, free)
         return Handover(min(max(released_us, from_us), granted_us), expired, granted_us)
-
-    def withheld(self, partition: str, from_us: int, to_us: int) -> Handover | None:
-        """Return the handover to nobody of a partition that has had no owner from ``from_us`` to ``to_us``.
-
-        None if a member has been granted it, or has not released it yet.
-        """
-        released_us, expired = self._released.get(partition, (from_us, False))
-        released_us = max(released_us, from_us)
-        _, granted_us, _ = self.granted.get(partition, ("", -1, 0))
-        if granted_us >= from_us or any(partition in held for held in self._held.values()):
-            return None
-        return Handover(released_us, expired, to_us)

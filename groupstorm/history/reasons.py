@@ -128,7 +128,6 @@ class GapReasons:
         #: When all but the last had joined; until when a member stands still, if a row says so.
         self._others_joined_us = self._joined_us = 0
         self._still_until_us: dict[str, int] = {}
-        self._expired_us: int | None = None
         self._removed = ""
         self._removed_us: int | None = None
         #: Member -> when its last session to end did so.
@@ -253,7 +252,7 @@ class GapReasons:
         lasted_us = now_us - max(self._since_us, self._from_us)
         if cause == Cause.INITIAL_DELAY:
             return Reason.INITIAL_DELAY, ""
-        if self._expired_us == now_us:
+        if now_us in self._ended_us.values():
             return Reason.SESSION, ""
         still_us = self._still_until_us.get(self._last_joiner, 0) - self._others_joined_us
         if lasted_us <= SLOW_US and 2 * still_us <= lasted_us:
@@ -275,7 +274,7 @@ class GapReasons:
         self._handovers.removed(now_us, event)
         self._dead.discard(event.member_id)
         if event.cause == Cause.SESSION_EXPIRED:
-            self._expired_us = self._ended_us[event.member] = now_us
+            self._ended_us[event.member] = now_us
             if event.member_id == self._leader:
                 self._leader = ""
 
@@ -323,10 +322,8 @@ class GapReasons:
         came_back = gap.new_owner == old_owner
         handovers = self._handovers
         handover = None
-        if handovers.granted:
-            handover = handovers.of(gap.partition, from_us, gap.new_owner, ending == _NEW)
-            if gap.new_owner is None and self._state == GroupState.STABLE:
-                handover = handovers.withheld(gap.partition, from_us, to_us)
+        if handovers.granted and (gap.new_owner is not None or self._state == GroupState.STABLE):
+            handover = handovers.of(gap.partition, from_us, to_us, gap.new_owner, ending == _NEW)
         if handover is None:
             dealt = self._dealt.get(gap.partition, _NEVER)
             ended_us = self._ended_us.get(old_owner, 0)

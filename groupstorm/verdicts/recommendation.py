@@ -46,7 +46,7 @@ class Distance(NamedTuple):
 
 
 class Defaults(NamedTuple):
-    """``words``: the defaults of the settings that differ; "" if a run would refuse them. ``distances``: of each
+    """``words``: the defaults of the settings that differ; "" if a run refuses them. ``distances``: of each
     configuration.
 
     ``cautions``: what a person has to know who takes that configuration. ``contradictory``: configurations

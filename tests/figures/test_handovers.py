@@ -40,10 +40,10 @@ def test_a_partition_that_its_owner_gives_up_is_released_when_it_is_told_and_nob
     handovers.reconciled(20, _has("a", revoking=("t-0",)))
     handovers.reconciled(30, _has("a"))
     handovers.reconciled(40, _has("b", "t-0"))
-    assert handovers.of("t-0", 25, "b", False) == Handover(30, False, 40)
-    assert handovers.of("t-0", 35, "b", False) == Handover(35, False, 40)
-    assert handovers.of("t-0", 41, "b", False) is None
-    assert handovers.of("t-0", 25, "a", False) is None
+    assert handovers.of("t-0", 25, 99, "b", False) == Handover(30, False, 40)
+    assert handovers.of("t-0", 35, 99, "b", False) == Handover(35, False, 40)
+    assert handovers.of("t-0", 41, 99, "b", False) is None
+    assert handovers.of("t-0", 25, 99, "a", False) is None
 
 
 def test_only_a_member_whose_session_ended_has_expired() -> None:
@@ -52,7 +52,7 @@ def test_only_a_member_whose_session_ended_has_expired() -> None:
         handovers.reconciled(10, _has("a", "t-0"))
         handovers.removed(50, _removed("a", cause))
         handovers.reconciled(60, _has("b", "t-0"))
-        assert handovers.of("t-0", 15, "b", False) == Handover(50, expired, 60)
+        assert handovers.of("t-0", 15, 99, "b", False) == Handover(50, expired, 60)
 
 
 def test_nobody_is_silent_if_the_only_member_that_reads_a_topic_leaves() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from groupstorm.explain.findings import Match
-from groupstorm.explain.history import OF_COORDINATOR, History, Incident
+from groupstorm.explain.history import OF_COORDINATOR, History
 from groupstorm.explain.patterns.membership import fenced_instances
 from groupstorm.explain.patterns.selecting import (
     AFTER_US,

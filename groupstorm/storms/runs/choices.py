@@ -7,6 +7,7 @@ long a failover takes, how many members there are), none of them can be recommen
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from math import log
 from typing import Any, Final
@@ -93,8 +94,11 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
     without = PLATFORM if "deployment" in differing else frozenset()
     defaults = {name: base.get(name, EACH_ITS_OWN) for name in differing if name not in without}
     told = [name for name in defaults if not (GROUP_PROTOCOL in defaults and name.startswith(_OF_NEWER))]
-    words = ", ".join(f"{name}={_shown(name, defaults[name])}" for name in told)
-    words = words if _go_together({**next(iter(written.values())), **defaults}) else ""
+    words, together = "", {**next(iter(written.values())), **defaults}
+    with suppress(InputError):  # a run would refuse them
+        for own in Settings(("", {k: v for k, v in together.items() if v != EACH_ITS_OWN})).of_profiles():
+            check_consistency(own)
+        words = ", ".join(f"{name}={_shown(name, defaults[name])}" for name in told)
     return Defaults(
         words,
         {name: _distance(one, defaults) for name, one in written.items()},
@@ -116,17 +120,6 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
             for name, one in written.items()
         },
     )
-
-
-def _go_together(written: Mapping[str, Any]) -> bool:
-    """Whether no run with these settings would be refused."""
-    given = {name: value for name, value in written.items() if value != EACH_ITS_OWN}
-    try:
-        for own in Settings(("", given)).of_profiles():
-            check_consistency(own)
-    except InputError:
-        return False
-    return True
 
 
 def _differing(written: Sequence[Mapping[str, Any]]) -> list[str]:

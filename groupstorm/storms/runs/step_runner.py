@@ -85,22 +85,16 @@ class StepRunner(StepsOfRun):
             self.spawn(index, self.name_of(index), delay_us + self.duration_us("start_ms"))
 
     def _stop(self, step: Step) -> None:
-        chosen = self.chosen(step)
-        for process in chosen:
+        gone = [*self.places_of(step.members or ())] if step.do == "restart" else []
+        for process in self.chosen(step):
             self.terminate(process, step.do, self._respawn(process) if step.do == "restart" else None)
-        if step.do == "restart":
-            self._start_others(step, chosen)
+            gone = [index for index in gone if index != process.index]
+        for index in gone:
+            self.emit_step(step.do, self.name_of(index), "nothing to stop")
+            self.spawn(index, self.name_of(index), self.duration_us("start_ms"))
 
     def _respawn(self, process: Process) -> Callable[[], None]:
         return lambda: self.spawn(process.index, process.name, self.duration_us("start_ms"))
-
-    def _start_others(self, step: Step, running: list[Process]) -> None:
-        """Start processes in the places that the step names and whose processes have stopped or died."""
-        there = {process.index for process in running}
-        for index in self.places_of(step.members or ()):
-            if index not in there:
-                self.emit_step(step.do, self.name_of(index), "nothing to stop")
-                self.spawn(index, self.name_of(index), self.duration_us("start_ms"))
 
     def _crash(self, step: Step) -> None:
         for process in self.chosen(step):

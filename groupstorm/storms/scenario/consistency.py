@@ -72,7 +72,7 @@ def check_consistency(settings: Settings) -> None:
         members = settings.integer("members")
         raise InputError(f"members: {members}: expected a multiple of members_per_pod ({each})")
     if each > 1 and settings.names_members:
-        why = "consumers of one pod are named after it, and here members have names (of member_settings, or a trace)"
+        why = "consumers are named after their pod; here members have names (member_settings, or a trace)"
         raise InputError(f"members_per_pod: {each}: {why}: expected 1")
     if settings.pods("max_surge").number == 0 and settings.pods("max_unavailable").number == 0:
         raise InputError("max_unavailable: 0 with max_surge 0: then no process can ever be replaced")
