@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from groupstorm.clients.profiles import JAVA, ClientProfile, GroupProtocol
@@ -82,6 +83,11 @@ class ConsumerConfig:
                 f"subscription_pattern: {self.subscription_pattern!r}, "
                 f"and topic_pattern: {self.topic_pattern!r}, expected one of them"
             )
+
+    def reads(self, topic: str) -> bool:
+        """Whether the consumer subscribes to the topic."""
+        pattern = self.topic_pattern
+        return topic in self.topics if pattern is None else re.fullmatch(pattern, topic) is not None
 
     @property
     def leaves_on_close(self) -> bool:

@@ -196,10 +196,10 @@ class Window(NamedTuple):
         return self.from_us or (first is not None and figures_from_us(first)) or 0
 
     def check(self, trace: object, counted_from_us: int, end_us: int) -> None:
-        """Raise InputError if the trace ends before its figures begin to count."""
+        """Raise InputError if a trace or a run ends before its figures begin to count."""
         if end_us < counted_from_us:
             ends = ends_too_early(end_us, counted_from_us, "--from" if self.from_us else "figures_from")
-            raise InputError(f"{trace}: nothing is counted: {ends}: --from and --to choose other times")
+            raise InputError(f"{trace}: nothing is counted: {ends}: name an earlier time")
 
 
 WHOLE = Window()

@@ -73,7 +73,10 @@ def test_a_run_that_was_cut_off_before_its_figures_count_is_not_called_quiet(
 
 def test_a_run_that_ends_before_its_figures_count_is_refused() -> None:
     never = resolved("figures_from: 1h")
-    with pytest.raises(InputError, match=r"restarts: it ends at .* s, before .* \(figures_from: 3,600 s\)"):
+    with pytest.raises(
+        InputError,
+        match=r"restarts: nothing is counted: it ends at .* s, before .* \(figures_from: 3,600 s\)",
+    ):
         simulate(never, chosen_assignors(never), NullSink())
 
 

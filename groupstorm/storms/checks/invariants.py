@@ -26,6 +26,7 @@ from groupstorm.storms.checks.verdicts import (
     FENCED,
     HELD,
     MEMBERS_LIVE,
+    NOBODY_READS,
     OWNED_AT_END,
     PARKED,
     REMOVAL_NOT_WRITTEN,
@@ -287,9 +288,13 @@ class InvariantChecks:
             owned.update(consumer.work.partitions)
             self._ownership.check_work(consumer.name, {str(tp) for tp in consumer.work.partitions})
         missing = [partition for partition in world.partitions if partition not in owned]
-        if missing and any(consumer.started for consumer in world.consumers.values()):
+        alive = [consumer for consumer in world.consumers.values() if consumer.started]
+        if missing and alive:
             sentence = f"{len(missing)} partitions have no owner at the end, {missing[0]} among them"
             reason = self._skipped_assignments.reason([str(partition) for partition in missing])
+            topics = sorted({partition.topic for partition in missing})
+            if not any(consumer.config.reads(topic) for consumer in alive for topic in topics):
+                reason = f"{NOBODY_READS} {listed(topics)}: {sentence}"
             self.violated(OWNED_AT_END, left_behind or reason or sentence)
 
     def _check_joins(self, world: FinalState) -> None:

@@ -14,12 +14,14 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.config import ConsumerConfig
 from groupstorm.figures.table import LIVELOCK, NEVER_AT_REST, SETTLED_LATE
 from groupstorm.storms.checks.verdicts import (
     HELD,
     MEMBERS_LIVE,
     NO_NEW_ASSIGNMENT,
     NO_OPERATION_FAILED,
+    NOBODY_READS,
     OWNED_AT_END,
     REMOVAL_NOT_WRITTEN,
     SETTLES,
@@ -43,6 +45,7 @@ class Consumer(Protocol):
 
     name: str
     started: bool
+    config: ConsumerConfig
 
     @property
     def work(self) -> Owner: ...
@@ -94,7 +97,7 @@ _REMOVED: Final[Mapping[str, str]] = {
 
 #: Invariant -> the beginnings of the verdicts that Kafka's own defects explain.
 _KAFKAS_OWN: Final[Mapping[str, tuple[str, ...]]] = {
-    OWNED_AT_END: (NO_NEW_ASSIGNMENT, REMOVAL_NOT_WRITTEN),
+    OWNED_AT_END: (NO_NEW_ASSIGNMENT, NOBODY_READS, REMOVAL_NOT_WRITTEN),
     SETTLES: (REMOVAL_NOT_WRITTEN,),
     MEMBERS_LIVE: (REMOVAL_NOT_WRITTEN,),
     NO_OPERATION_FAILED: (TIMER_OUTLIVED_GROUP, WRITE_OUTLIVED_MEMBER, UPGRADED_TOO_EARLY),

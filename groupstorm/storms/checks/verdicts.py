@@ -36,8 +36,9 @@ INVARIANTS: Final = (
     SETTLES,
 )
 
-#: Begins the verdict on partitions without an owner if Kafka's own rules leave them so.
+#: Begin the verdicts on partitions without an owner that Kafka's own rules leave so.
 NO_NEW_ASSIGNMENT: Final = "no new assignment"
+NOBODY_READS: Final = "no member subscribes to"
 
 #: Begins the verdicts on a group that waits for a member which is gone.
 REMOVAL_NOT_WRITTEN: Final = "a removal was not written"

@@ -11,9 +11,8 @@ from typing import Final
 from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.figures import Figures, FiguresAccumulator
-from groupstorm.figures.accumulator import ends_too_early
+from groupstorm.figures.accumulator import WHOLE
 from groupstorm.history.reasons import GapReasons
-from groupstorm.problems import InputError
 from groupstorm.storms.checks.settling import MOST_ROUNDS, OBSERVED_US, Settling
 from groupstorm.storms.checks.verdicts import SETTLES as GROUP_SETTLES
 from groupstorm.storms.runs.scenario_host import consumers_of
@@ -62,10 +61,7 @@ def simulate(
     world, steps = _begin(Environment(scenario, Tee(sink, accumulator), exact, work), assignors)
     with OBJECT_CYCLES.rarely_looked_for():
         _run_to_the_end(world, steps, progress)
-    from_us = scenario.figures_from_ms * 1000
-    if world.clock.now_us < from_us:
-        ends = ends_too_early(world.clock.now_us, from_us)
-        raise InputError(f"{scenario.name}: {ends}: name an earlier time, or a least_duration_ms behind it")
+    WHOLE.check(scenario.name, scenario.figures_from_ms * 1000, world.clock.now_us)
     world.finish()
     emit_run_end(world)
     world.close_trace()

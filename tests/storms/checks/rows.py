@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from groupstorm.assignors.userdata import TopicPartition
+from groupstorm.clients.config import ConsumerConfig
 from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.checks.verdicts import (
     COMMITS_KEPT,
@@ -34,6 +35,7 @@ class Work:
 class Process:
     name: str
     work: Work
+    config: ConsumerConfig
     started: bool = True
 
 
@@ -46,10 +48,14 @@ class World:
     unanswered: Sequence[str] = ()
     left_behind: Sequence[str] = ()
     partitions: tuple[TopicPartition, ...] = ()
+    topics: tuple[str, ...] = ("t", "u")
 
     @property
     def consumers(self) -> dict[str, Process]:
-        return {name: Process(name, Work(partitions)) for name, partitions in self.works.items()}
+        return {
+            name: Process(name, Work(partitions), ConsumerConfig("g", name, self.topics))
+            for name, partitions in self.works.items()
+        }
 
 
 def check(rows: Sequence[Row], silence_us: int | None = None) -> InvariantChecks:
