@@ -296,8 +296,11 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         self.commit(positions, sent, self._committed)
 
     def _stop_processing(self, operation: StopProcessing) -> None:
-        """From here on poll() hands out nothing of these; onPartitionsRevoked or onPartitionsLost follows."""
+        """From here on poll() hands out nothing of these; onPartitionsRevoked or onPartitionsLost follows. An
+        application that polls too late works on what it has until then."""
         self.periodic_requests.settle_commits()
+        if self.group_member.state is MemberState.STALE and not self._in_callback:
+            return
         pause_fetching(self, operation.partitions)
         self.rates.changed(began=False)
 
