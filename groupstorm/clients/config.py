@@ -86,8 +86,7 @@ class ConsumerConfig:
 
     def reads(self, topic: str) -> bool:
         """Whether the consumer subscribes to the topic."""
-        pattern = self.topic_pattern
-        return topic in self.topics if pattern is None else re.fullmatch(pattern, topic) is not None
+        return bool(re.fullmatch(self.topic_pattern, topic)) if self.topic_pattern else topic in self.topics
 
     @property
     def leaves_on_close(self) -> bool:

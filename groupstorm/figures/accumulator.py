@@ -171,12 +171,6 @@ class FiguresAccumulator:
         self._sums.begin_window(from_us)
 
 
-def ends_too_early(end_us: int, counted_from_us: int, name: str = "figures_from") -> str:
-    """Say of a run or a trace that nothing of it counts. ``name``: of the time from which its figures do."""
-    end_s, from_s = f"{end_us / 1_000_000:,.3f} s", f"{counted_from_us / 1_000_000:,g} s"
-    return f"it ends at {end_s}, before its figures count ({name}: {from_s})"
-
-
 class Window(NamedTuple):
     """A part of a trace: figures count from ``from_us`` on; later than ``to_us`` is no row (None: all)."""
 
@@ -198,8 +192,10 @@ class Window(NamedTuple):
     def check(self, trace: object, counted_from_us: int, end_us: int) -> None:
         """Raise InputError if a trace or a run ends before its figures begin to count."""
         if end_us < counted_from_us:
-            ends = ends_too_early(end_us, counted_from_us, "--from" if self.from_us else "figures_from")
-            raise InputError(f"{trace}: nothing is counted: {ends}: name an earlier time")
+            name = "--from" if self.from_us else "figures_from"
+            ends = f"it ends at {end_us / 1_000_000:,.3f} s, before its figures count"
+            from_s = f"{name}: {counted_from_us / 1_000_000:,g} s"
+            raise InputError(f"{trace}: nothing is counted: {ends} ({from_s}): name an earlier time")
 
 
 WHOLE = Window()

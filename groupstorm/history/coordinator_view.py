@@ -117,8 +117,8 @@ class Handover(NamedTuple):
 
 
 class Handovers:
-    """The first release since its last owner and the last grant of every partition, by the rows of the
-    coordinator: a member may get a partition and go before it takes it.
+    """The first release since its last owner, and the last grant, of every partition: a member may go before
+    it takes what it is granted.
 
     A member is known by its id: a process that has crashed and started again has another one, while the old
     member holds its partitions until its session ends.

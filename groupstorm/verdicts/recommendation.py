@@ -187,10 +187,9 @@ def recommendation(
     if plain not in variants and (to_set := defaults.sets.get(chosen)):
         sentences.append(f"Set {to_set}.")
     sentences.append(cost_of(variants[chosen]))
-    if plain is None and defaults.words:
-        sentences.append(
-            f"None of these has {defaults.called} ({defaults.words}): add them, to see what a change buys."
-        )
+    if plain is None:
+        none = f"None of these has {defaults.called} ({defaults.words}): add them, to see what a change buys."
+        sentences.append(none if defaults.words else "")
     elif plain in variants and plain != chosen:
         against = _against(variants[plain], variants[chosen], variants)
         sentences.append(f"Against {defaults.called} ({plain}) {against}")

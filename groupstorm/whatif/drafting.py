@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import yaml
 
-from groupstorm.figures.accumulator import ends_too_early
+from groupstorm.figures.accumulator import WHOLE
 from groupstorm.storms.runs.choices import AS_IT_WAS
 from groupstorm.storms.scenario.setting_names import (
     GROUP_PROTOCOL,
@@ -90,8 +90,7 @@ def draft_of(reading: Reading, name: str, given: Mapping[str, Any]) -> Draft:
     problems = [*reading.problems, *lives.problems, *_problems(reading, settings)]
     if not names:
         problems.append("no row names a member: the log of the broker, or of the members, does")
-    if reading.ended_us < reading.figures_from_us:
-        problems.append(ends_too_early(reading.ended_us, reading.figures_from_us))
+    WHOLE.check(name, reading.figures_from_us, reading.ended_us)
     known = reading.figures is not None and reading.figures.unowned_partition_seconds is not None
     if not reading.rounds.rounds and not known:
         problems.append("no row is about a round of the group, or says for how long partitions had no owner")

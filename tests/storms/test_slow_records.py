@@ -74,7 +74,7 @@ def test_a_record_slower_than_the_poll_interval_costs_a_membership_each_time_it_
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_a_member_that_polls_too_late_works_on_its_record_beside_the_next_owner(protocol: str) -> None:
-    """It leaves 60 s after its poll(), and works on for 40 s: once, as the next owner has the time it takes."""
+    """It leaves 60 s after its poll(), and works on for 40 s; the next owner has the time that it takes."""
     own = [{"members": [1], "settings": {"max.poll.interval.ms": 200_000}}]
     settings = {"max.poll.interval.ms": 60_000, "group.protocol": protocol, "member_settings": own}
     record = {"at": "1m", "takes": "100s"}

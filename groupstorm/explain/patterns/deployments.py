@@ -245,8 +245,7 @@ def _planned(history: History) -> list[Restart]:
         came[change.member].append(change.time_us)
 
     def has_failed(gone: Change, down_us: int, up_us: int) -> bool:
-        """A member of librdkafka that is too slow leaves its consumer group when it polls again, one of
-        Java's says so when it does."""
+        """A consumer that is too slow leaves (librdkafka), or says so (KIP-848), when it polls again."""
         joined_us = max((us for us in came[gone.member] if us < down_us), default=0)
         from_us = min(down_us - FAILED_US, max(joined_us, down_us - LEAVES_US))
         spans = (from_us, down_us + FAILED_US), (up_us - SECOND_US, up_us)

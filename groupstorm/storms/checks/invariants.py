@@ -288,12 +288,11 @@ class InvariantChecks:
             owned.update(consumer.work.partitions)
             self._ownership.check_work(consumer.name, {str(tp) for tp in consumer.work.partitions})
         missing = [partition for partition in world.partitions if partition not in owned]
-        alive = [consumer for consumer in world.consumers.values() if consumer.started]
-        if missing and alive:
+        if missing and any(consumer.started for consumer in world.consumers.values()):
             sentence = f"{len(missing)} partitions have no owner at the end, {missing[0]} among them"
             reason = self._skipped_assignments.reason([str(partition) for partition in missing])
             topics = sorted({partition.topic for partition in missing})
-            if not any(consumer.config.reads(topic) for consumer in alive for topic in topics):
+            if not any(map(world.reads, topics)):
                 reason = f"{NOBODY_READS} {listed(topics)}: {sentence}"
             self.violated(OWNED_AT_END, left_behind or reason or sentence)
 

@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients.config import ConsumerConfig
 from groupstorm.figures.table import LIVELOCK, NEVER_AT_REST, SETTLED_LATE
 from groupstorm.storms.checks.verdicts import (
     HELD,
@@ -45,7 +44,6 @@ class Consumer(Protocol):
 
     name: str
     started: bool
-    config: ConsumerConfig
 
     @property
     def work(self) -> Owner: ...
@@ -66,6 +64,10 @@ class FinalState(Protocol):
     @property
     def unanswered(self) -> Sequence[str]:
         """Names of the processes whose requests are still parked."""
+        ...
+
+    def reads(self, topic: str) -> bool:
+        """Whether a process subscribes to the topic."""
         ...
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from groupstorm.figures import table
+from groupstorm.wording import some
 
 HELD: Final = table.HELD
 
@@ -92,6 +93,4 @@ class Verdicts:
 
 
 def listed(names: list[str]) -> str:
-    """Name at most three of these, and count the others."""
-    shown = ", ".join(names[:3])
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
+    return some(names, 3)

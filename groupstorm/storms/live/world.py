@@ -227,6 +227,10 @@ class RealWorld:
         """None: a member that still waits at the end has not settled, which is a verdict of its own."""
         return ()
 
+    def reads(self, _topic: str) -> bool:
+        """All members read all topics: see `VIRTUAL_SETTINGS`."""
+        return True
+
     @property
     def left_behind(self) -> Sequence[str]:
         """None: a real broker does not tell."""

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from groupstorm.assignors.userdata import TopicPartition
-from groupstorm.clients.config import ConsumerConfig
 from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.checks.verdicts import (
     COMMITS_KEPT,
@@ -35,7 +34,6 @@ class Work:
 class Process:
     name: str
     work: Work
-    config: ConsumerConfig
     started: bool = True
 
 
@@ -52,10 +50,10 @@ class World:
 
     @property
     def consumers(self) -> dict[str, Process]:
-        return {
-            name: Process(name, Work(partitions), ConsumerConfig("g", name, self.topics))
-            for name, partitions in self.works.items()
-        }
+        return {name: Process(name, Work(partitions)) for name, partitions in self.works.items()}
+
+    def reads(self, topic: str) -> bool:
+        return topic in self.topics
 
 
 def check(rows: Sequence[Row], silence_us: int | None = None) -> InvariantChecks:
