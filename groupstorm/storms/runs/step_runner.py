@@ -165,7 +165,7 @@ class EndCondition:
         self._least_us = max(self._named_us, host.settings.integer("least_duration_ms") * 1000)
         #: When the last step was done; None as long as there are steps to do.
         self.steps_done_us: int | None = None
-        #: Whether the group had settled and the lag was gone when `is_met` was last asked, and when it last had.
+        #: Whether the group had settled and the lag was gone when `is_met` was last asked; when it last had.
         self.at_rest = False
         self.rested_us = 0
         #: Quiet time that the run adds once the condition `is_met`.
