@@ -49,6 +49,8 @@ class StepRunner(StepsOfRun):
             **DeploymentSteps(self).handlers,
         }
         self._processes = 0
+        #: The places whose processes steps have ended. One that has failed stays away (restart_failed).
+        self._ended: set[int] = set()
         for step in host.scenario.steps:
             self.begin()
             host.clock.at(step.at_ms * 1000, self._take, step)
@@ -85,11 +87,13 @@ class StepRunner(StepsOfRun):
             self.spawn(index, self.name_of(index), delay_us + self.duration_us("start_ms"))
 
     def _stop(self, step: Step) -> None:
-        gone = [*self.places_of(step.members or ())] if step.do == "restart" else []
+        places = {*self.places_of(step.members or ())} if step.do == "restart" else set()
+        gone, self._ended = self._ended & places, self._ended - places
         for process in self.chosen(step):
             self.terminate(process, step.do, self._respawn(process) if step.do == "restart" else None)
-            gone = [index for index in gone if index != process.index]
-        for index in gone:
+            gone.discard(process.index)
+            self._ended |= {process.index} if step.do == "stop" else set()
+        for index in sorted(gone):
             self.emit_step(step.do, self.name_of(index), "nothing to stop")
             self.spawn(index, self.name_of(index), self.duration_us("start_ms"))
 
@@ -103,6 +107,8 @@ class StepRunner(StepsOfRun):
             process.crash()
             if step.do == "crash-restart":
                 self._respawn(process)()
+            else:
+                self._ended.add(process.index)
 
     def _for_a_while(self, step: Step) -> None:
         """A pause or a broken connection affects the other consumers of a pod, too; a long batch does not."""
