@@ -228,8 +228,7 @@ def _session_expired(finding: Finding, history: History) -> str:
             "find out why it does (GC, CPU limits): none of these died."
         )
     if expired and all(one.is_closed for one in expired):
-        _, _, bound = general.partition("; ")
-        return f"Find out why no LeaveGroup arrived (the coordinator was away, a connection broke); {bound}"
+        return f"Find out why no LeaveGroup arrived (a lost connection?); {general.partition('; ')[2]}"
     if may_have_closed(history, gone):
         return (
             "If somebody closed them, set internal.leave.group.on.close=true for instances that do not come "

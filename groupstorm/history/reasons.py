@@ -326,8 +326,7 @@ class GapReasons:
             handover = handovers.of(gap.partition, from_us, to_us, gap.new_owner, ending == _NEW)
         if handover is None:
             dealt = self._dealt.get(gap.partition, _NEVER)
-            ended_us = self._ended_us.get(old_owner, 0)
-            ended_us = ended_us if ended_us > from_us else 0
+            ended_us = us if (us := self._ended_us.get(old_owner, 0)) > from_us else 0
             parts = self._phases_of(from_us, ending, came_back, gap.new_owner is not None, dealt, ended_us)
             if handovers.granted and not self._migration.migration().changes:
                 brokers = {Reason.SESSION: Reason.BROKER_SESSION}  # it has no session.timeout.ms

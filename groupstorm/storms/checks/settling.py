@@ -66,9 +66,7 @@ class FinalState(Protocol):
         """Names of the processes whose requests are still parked."""
         ...
 
-    def reads(self, topic: str) -> bool:
-        """Whether a process subscribes to the topic."""
-        ...
+    def reads(self, topic: str) -> bool: ...
 
     @property
     def left_behind(self) -> Sequence[str]:

@@ -228,8 +228,7 @@ class RealWorld:
         return ()
 
     def reads(self, _topic: str) -> bool:
-        """All members read all topics: see `VIRTUAL_SETTINGS`."""
-        return True
+        return True  # none of them has a pattern of its own
 
     @property
     def left_behind(self) -> Sequence[str]:

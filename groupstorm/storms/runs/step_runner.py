@@ -105,10 +105,9 @@ class StepRunner(StepsOfRun):
             self.emit_step(step.do, process.name, "SIGKILL")
             self.killed.add(process)
             process.crash()
+            self._ended |= {process.index} if step.do == "crash" else set()
             if step.do == "crash-restart":
                 self._respawn(process)()
-            else:
-                self._ended.add(process.index)
 
     def _for_a_while(self, step: Step) -> None:
         """A pause or a broken connection affects the other consumers of a pod, too; a long batch does not."""
