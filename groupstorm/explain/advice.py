@@ -228,7 +228,7 @@ def _session_expired(finding: Finding, history: History) -> str:
             "find out why it does (GC, CPU limits): none of these died."
         )
     if expired and all(one.is_closed for one in expired):
-        return f"Find out why no LeaveGroup arrived (a lost connection?); {general.partition('; ')[2]}"
+        return f"Find out why no LeaveGroup arrived (was the coordinator away?); {general.partition('; ')[2]}"
     if may_have_closed(history, gone):
         return (
             "If somebody closed them, set internal.leave.group.on.close=true for instances that do not come "
