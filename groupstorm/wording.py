@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from itertools import islice
 
 _BYTES = ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
-_SOME = 6
 
 
 def seconds(value: float) -> str:
@@ -77,7 +76,7 @@ def listed(names: Sequence[str]) -> str:
     return f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-def some(names: Collection[str]) -> str:
+def some(names: Collection[str], most: int = 6) -> str:
     """The first of many names."""
-    more = len(names) - _SOME
-    return ", ".join(islice(names, _SOME)) + (f" and {more:,} more" if more > 0 else "")
+    more = len(names) - most
+    return ", ".join(islice(names, most)) + (f" and {more:,} more" if more > 0 else "")

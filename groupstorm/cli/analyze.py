@@ -20,6 +20,7 @@ from groupstorm.pipeline.analysis import Engine
 from groupstorm.pipeline.analysis import analyze as analyze_traces
 from groupstorm.pipeline.read import find_traces
 from groupstorm.pipeline.results import Analysis, Request, RoundsByCause, SlowHandover, why
+from groupstorm.pipeline.trace_fold import NOTHING_COUNTED
 from groupstorm.problems import CheckFailed
 from groupstorm.report.grid import Grid, Row
 from groupstorm.report.tables import figures_csv, figures_grid
@@ -80,8 +81,7 @@ def _print(analysis: Analysis, out: Path | None, everything: bool, chosen_shape:
     for run, figures in analysis.figures.items():
         print_paragraph(f"{run}: {figures.answer}")
     if analysis.uncounted:
-        why = "each ends before --from or figures_from, or begins after --to"
-        print_paragraph(f"Not counted: {', '.join(analysis.uncounted)}: {why}")
+        print_paragraph(f"{', '.join(analysis.uncounted)}: {NOTHING_COUNTED}")
     if analysis.confirmed:
         print_paragraph(f"figures.json says the same: {', '.join(analysis.confirmed)}")
     if out is not None:

@@ -17,6 +17,8 @@ from groupstorm.explain.findings import Culprit, Finding, culprits, pattern_of, 
 from groupstorm.explain.history import History
 from groupstorm.explain.work import Uneven
 from groupstorm.figures.accumulator import Window
+from groupstorm.figures.reasons import WORDS
+from groupstorm.history.reasons import Reason
 from groupstorm.history.rebalances import REPLACED, Absence, Rebalance, Row
 from groupstorm.history.unknown import STATIC_MEMBERS
 from groupstorm.imports.lines import lines_at
@@ -135,9 +137,11 @@ def _print_group(one: Explanation) -> None:
     else:
         known_us = None if one.alone is None else one.alone.known_us
         since = "" if known_us is None else f" from {_at(known_us, history)} on, when owners are first known"
+        unowned = _unowned(history.unowned_us, history)
+        if nobody_us := one.reasons.us.get(Reason.LEFT_OUT):
+            unowned += f", {seconds(nobody_us / _SECOND_US)} of it because of {WORDS[Reason.LEFT_OUT]}"
         print_paragraph(
-            f"Time without an owner{since}, summed over partitions: {_unowned(history.unowned_us, history)}."
-            f"{_tasks_down(history)}"
+            f"Time without an owner{since}, summed over partitions: {unowned}.{_tasks_down(history)}"
         )
     if history.without_members:
         outage_us = history.outage_us

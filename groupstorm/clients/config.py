@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from groupstorm.clients.profiles import JAVA, ClientProfile, GroupProtocol
@@ -82,6 +83,10 @@ class ConsumerConfig:
                 f"subscription_pattern: {self.subscription_pattern!r}, "
                 f"and topic_pattern: {self.topic_pattern!r}, expected one of them"
             )
+
+    def reads(self, topic: str) -> bool:
+        """Whether the consumer subscribes to the topic."""
+        return bool(re.fullmatch(self.topic_pattern, topic)) if self.topic_pattern else topic in self.topics
 
     @property
     def leaves_on_close(self) -> bool:

@@ -223,6 +223,7 @@ def _waits_for_heartbeat(finding: Finding, history: History) -> str:
 def _session_expired(finding: Finding, history: History) -> str:
     """A client that still looks for its coordinator does not stand still; one that dies keeps its name."""
     general = finding.pattern.advice
+    rest = f"{general[0].lower()}{general[1:]}"
     moved = {one.member for one in history.refusals if is_unheard_since(history, one)}
     of_move = next(one.advice for one in PATTERNS if one.name == "coordinator-moved")
     if finding.match.members and moved.issuperset(finding.match.members):
@@ -230,22 +231,23 @@ def _session_expired(finding: Finding, history: History) -> str:
     gone = [one for one in history.went() if one.member in finding.match.members]
     expired = [one for one in gone if one.cause == Cause.SESSION_EXPIRED]
     if expired and all(since_load_us(history, one) is not None for one in expired):
-        return f"{of_move} If the process had died before: {general[0].lower()}{general[1:]}"
+        return f"{of_move} If the process had died before: {rest}"
     if expired and len(went_on(history, expired)) == len(expired):
         return (
             "Raise session.timeout.ms above the time for which a process stands still or has no network, or "
             "find out why it does (GC, CPU limits): none of these died."
         )
+    if expired and all(one.is_closed for one in expired):
+        return f"Find out why no LeaveGroup arrived (was the coordinator away?); {general.partition('; ')[2]}"
     if may_have_closed(history, gone):
         return (
             "If somebody closed them, set internal.leave.group.on.close=true for instances that do not come "
-            f"back, or a group.instance.id for those that do. Else {general[0].lower()}{general[1:]}"
+            f"back, or a group.instance.id for those that do. Else {rest}"
         )
     replaced = [one for one in find_restarts(history) if one.went.member in finding.match.members]
-    if sum(one.went.row.get("member") != one.came.row.get("member") for one in replaced) < RESTARTS_MIN:
-        return general
+    renamed = sum(one.went.row.get("member") != one.came.row.get("member") for one in replaced)
     rollout = "If a rollout replaced them, give processes time to leave (terminationGracePeriodSeconds)."
-    return f"{rollout} Else {general[0].lower()}{general[1:]}"
+    return f"{rollout} Else {rest}" if renamed >= RESTARTS_MIN else general
 
 
 def _static_session_too_short(finding: Finding, history: History) -> str:

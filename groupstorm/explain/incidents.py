@@ -107,7 +107,7 @@ _INCIDENTS: Final[Mapping[str, _Classify]] = {
         (kind for words, kind in _TOLD.items() if words in row["detail"]), None
     ),
     "join_answered": _by("error", {**_MOVED, **_REFUSED}),
-    "sync_answered": _by("error", {**_MOVED, **_REFUSED}),
+    "sync_answered": _by("error", {"UNKNOWN_MEMBER_ID": "out-of-group", **_MOVED, **_REFUSED}),
     "request_refused": _request_refused,
     "offset_reset": _always("offset-reset"),
     "append_refused": _always("append-refused"),

@@ -190,14 +190,12 @@ class Window(NamedTuple):
         return self.from_us or (first is not None and figures_from_us(first)) or 0
 
     def check(self, trace: object, counted_from_us: int, end_us: int) -> None:
-        """Raise InputError if the trace ends before its figures begin to count."""
+        """Raise InputError if a trace or a run ends before its figures begin to count."""
         if end_us < counted_from_us:
-            ends = "it ends" if self.to_us is None else "--to ends it, or it ends,"
-            name = "--from" if self.from_us else "figures_from of its scenario (--from chooses another time)"
-            raise InputError(
-                f"{trace}: nothing is counted: {ends} at {end_us / 1_000_000:,.3f} s, "
-                f"before {counted_from_us / 1_000_000:,g} s, which is {name}"
-            )
+            name = "--from" if self.from_us else "figures_from"
+            ends = f"it ends at {end_us / 1_000_000:,.3f} s, before its figures count"
+            from_s = f"{name}: {counted_from_us / 1_000_000:,g} s"
+            raise InputError(f"{trace}: nothing is counted: {ends} ({from_s}): name an earlier time")
 
 
 WHOLE = Window()

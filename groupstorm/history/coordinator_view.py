@@ -117,7 +117,8 @@ class Handover(NamedTuple):
 
 
 class Handovers:
-    """The last release and the last grant of every partition, by the rows of the coordinator.
+    """The first release since its last owner, and the last grant, of every partition: a member may go before
+    it takes what it is granted.
 
     A member is known by its id: a process that has crashed and started again has another one, while the old
     member holds its partitions until its session ends.
@@ -139,26 +140,36 @@ class Handovers:
         before = self._held.get(event.member_id, frozenset())
         held = self._held[event.member_id] = frozenset((*event.partitions, *event.revoking))
         for partition in before - held:
-            self._released[partition] = now_us, False
+            self._released.setdefault(partition, (now_us, False))
         for partition in held - before:
             self.granted[partition] = event.member, now_us, self._updated_us
 
     def removed(self, now_us: int, event: events.MemberRemoved) -> None:
         for partition in self._held.pop(event.member_id, ()):
-            self._released[partition] = now_us, event.cause == Cause.SESSION_EXPIRED
+            self._released.setdefault(partition, (now_us, event.cause == Cause.SESSION_EXPIRED))
+
+    def taken(self, partition: str) -> None:
+        """Note that a member processes the partition: the next release is its own."""
+        self._released.pop(partition, None)
 
     def replaced(self, event: events.MemberReplaced) -> None:
         """A static member is back under a new id, with what it had."""
         self._held[event.member_id] = self._held.pop(event.previous_member_id, frozenset())
 
-    def of(self, partition: str, from_us: int, new_owner: str | None, is_new: bool) -> Handover | None:
-        """Return the handover of the partition to ``new_owner`` in a gap that began at ``from_us``.
+    def of(
+        self, partition: str, from_us: int, to_us: int, new_owner: str | None, is_new: bool
+    ) -> Handover | None:
+        """Return the handover of the partition to ``new_owner`` in a gap from ``from_us`` to ``to_us``; to
+        nobody (None) if it is free, and no member has been granted it until then.
 
         None if it did not come there by a handover of a consumer group. Nobody has a partition that
         ``is_new``, and no member may have known its topic before it subscribed anew.
         """
         member, granted_us, updated_us = self.granted.get(partition, ("", -1, 0))
-        if member != new_owner or granted_us < from_us:
+        nobody = new_owner is None and granted_us < from_us
+        if nobody and not any(partition in held for held in self._held.values()):
+            granted_us = to_us
+        elif member != new_owner or granted_us < from_us:
             return None
         free = updated_us if is_new else from_us, False
         released_us, expired = self._released.get(partition, free)

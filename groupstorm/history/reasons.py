@@ -96,8 +96,6 @@ _NEVER = 2**62
 
 #: `rejoin_requested` with this cause: the leader's metadata have changed (only a leader compares them).
 _SEEN = "metadata-changed"
-#: A round that begins so brings nobody in the place of a member that is gone.
-_OF_THE_OTHERS = frozenset({Cause.MEMBER_UPDATED, Cause.LEADER_REJOINED, Cause.LEFT})
 _NEW = "had it, as it was new"
 _FIRST = "had it, as the group began"
 _ENDINGS = {
@@ -130,9 +128,10 @@ class GapReasons:
         #: When all but the last had joined; until when a member stands still, if a row says so.
         self._others_joined_us = self._joined_us = 0
         self._still_until_us: dict[str, int] = {}
-        self._expired_us: int | None = None
         self._removed = ""
         self._removed_us: int | None = None
+        #: Member -> when its last session to end did so.
+        self._ended_us: dict[str, int] = {}
         #: Its member id; empty once its session has ended.
         self._leader: str | None = None
         #: The member ids of processes that have died, as long as they are in the group.
@@ -150,9 +149,9 @@ class GapReasons:
         self._migration = MigrationWatch()
         self._tasks = TaskRunWatch()
         #: The parts of gaps that end in the present phase, by the first phase of theirs, whether they begin
-        #: within it, their ending, whether the old owner is the next one, whether there is one, and the phase
-        #: in which a member got them.
-        self._parts: dict[tuple[int, bool, str, bool, bool, int], list[_Part]] = {}
+        #: within it, their ending, whether the old owner is the next one, whether there is one, the phase in
+        #: which a member got them, and when the old owner's session ended.
+        self._parts: dict[tuple[int, bool, str, bool, bool, int, int], list[_Part]] = {}
         self._us: dict[Reason, int] = {}
         self._slowest: tuple[str, int] | None = None
         self._longest: Gap | None = None
@@ -217,8 +216,6 @@ class GapReasons:
             reason = Reason.SESSION if is_dead else Reason.ASSIGN
         elif event.cause == Cause.SESSION_EXPIRED:
             reason = Reason.SESSION
-        elif event.cause in _OF_THE_OTHERS:
-            reason = Reason.REJOIN
         self._phase_over(now_us, reason, who)
         self._state, self._leader_is_back, self._has_noticed = event.state, False, False
         if event.state == GroupState.COMPLETING_REBALANCE:
@@ -255,7 +252,7 @@ class GapReasons:
         lasted_us = now_us - max(self._since_us, self._from_us)
         if cause == Cause.INITIAL_DELAY:
             return Reason.INITIAL_DELAY, ""
-        if self._expired_us == now_us:
+        if now_us in self._ended_us.values():
             return Reason.SESSION, ""
         still_us = self._still_until_us.get(self._last_joiner, 0) - self._others_joined_us
         if lasted_us <= SLOW_US and 2 * still_us <= lasted_us:
@@ -277,7 +274,7 @@ class GapReasons:
         self._handovers.removed(now_us, event)
         self._dead.discard(event.member_id)
         if event.cause == Cause.SESSION_EXPIRED:
-            self._expired_us = now_us
+            self._ended_us[event.member] = now_us
             if event.member_id == self._leader:
                 self._leader = ""
 
@@ -306,7 +303,7 @@ class GapReasons:
     # -- gaps (`OwnershipListener`) -----------------------------------------------------------------
 
     def interval_begun(self, partition: str, member: str, position: int | None) -> None:
-        """No gap begins with it."""
+        self._handovers.taken(partition)
 
     def interval_ended(self, partition: str, member: str, position: int | None) -> None:
         self._endings[partition] = self._ending
@@ -325,17 +322,21 @@ class GapReasons:
         came_back = gap.new_owner == old_owner
         handovers = self._handovers
         handover = None
-        if handovers.granted:
-            handover = handovers.of(gap.partition, gap.since_us, gap.new_owner, ending == _NEW)
+        since_us = gap.since_us
+        if handovers.granted and (gap.new_owner is not None or self._state == GroupState.STABLE):
+            handover = handovers.of(gap.partition, since_us, to_us, gap.new_owner, ending == _NEW)
         if handover is None:
             dealt = self._dealt.get(gap.partition, _NEVER)
-            parts = self._phases_of(gap.since_us, ending, came_back, gap.new_owner is not None, dealt)
+            ended_us = us if (us := self._ended_us.get(old_owner, 0)) > since_us else 0
+            parts = self._phases_of(since_us, ending, came_back, gap.new_owner is not None, dealt, ended_us)
             if handovers.granted and not self._migration.migration().changes:
                 brokers = {Reason.SESSION: Reason.BROKER_SESSION}  # it has no session.timeout.ms
                 parts = [(brokers.get(one[0], one[0]), *one[1:]) for one in parts]
         else:
             empty_us = self._empty_us(handover[0], handover[2])
-            parts = _handed_over(handover, gap.since_us, to_us, ending, came_back, empty_us)
+            parts = _handed_over(handover, since_us, to_us, ending, came_back, empty_us)
+            if gap.new_owner is None:
+                parts[2] = Reason.LEFT_OUT, *parts[2][1:]
         sums = self._us
         for reason, _, begin_us, end_us in parts:
             lasted_us = (end_us if end_us < to_us else to_us) - (begin_us if begin_us > from_us else from_us)
@@ -354,16 +355,16 @@ class GapReasons:
         )
 
     def _phases_of(
-        self, from_us: int, ending: str, came_back: bool, is_taken: bool, dealt: int
+        self, from_us: int, ending: str, came_back: bool, is_taken: bool, dealt: int, ended_us: int
     ) -> list[_Part]:
         """The phases of the group from ``from_us`` on: of partitions that are taken in one phase mostly the
-        same ones."""
+        same ones. ``ended_us``: when the old owner's session ended in the gap; 0: it did not."""
         first = len(self._phases)
         while first and self._phases[first - 1].to_us > from_us:
             first -= 1
         now = self._phase(_NEVER, Reason.CALLBACK, "")
         is_clipped = (self._phases[first] if first < len(self._phases) else now).from_us < from_us
-        like = first, is_clipped, ending, came_back, is_taken, dealt
+        like = first, is_clipped, ending, came_back, is_taken, dealt, ended_us
         if like not in self._parts:
             phases = [*self._phases[first:], now]
             if is_clipped:  # a leader that is back knows partitions that came after it
@@ -373,7 +374,8 @@ class GapReasons:
             for number, phase in enumerate(phases, start=first):
                 had_round = had_round or phase.state == GroupState.PREPARING_REBALANCE
                 is_seen = is_seen or phase.is_noticed
-                reason = _reason(phase, ending, came_back, is_taken, had_round, phase is phases[-1])
+                is_back = phase.from_us >= ended_us and (came_back or (is_taken and not had_round))
+                reason = _reason(phase, ending, is_back, is_taken, had_round, phase is phases[-1])
                 is_left_out = had_round and phase.is_dealt and number < dealt
                 if is_left_out and phase.state == GroupState.STABLE and reason is not Reason.STATIC_LEADER:
                     reason = Reason.METADATA if ending == _NEW else Reason.LEFT_OUT
@@ -422,12 +424,12 @@ def _handed_over(
 
 
 def _reason(
-    phase: _Phase, ending: str, came_back: bool, is_taken: bool, had_round: bool, is_last: bool
+    phase: _Phase, ending: str, is_back: bool, is_taken: bool, had_round: bool, is_last: bool
 ) -> Reason:
     """Why a partition whose last owner ended by ``ending`` had no owner during one phase of its group.
 
-    ``came_back``: the old owner is the next one. ``is_taken``: it has a next one. ``had_round``: a round has
-    begun in the gap.
+    ``is_back``: the old owner's process comes back to it. ``is_taken``: it has a next owner. ``had_round``: a
+    round has begun in the gap.
     """
     if phase.state == GroupState.PREPARING_REBALANCE:
         handed_on = ending == _ENDINGS["assignment"] and phase.reason is Reason.REJOIN
@@ -447,5 +449,4 @@ def _reason(
         _ENDINGS["assignment"]: Reason.SECOND_ROUND,
         _ENDINGS["rebalance"]: Reason.REJOIN,
     }
-    is_back = came_back or (is_taken and not had_round and phase.reason is not Reason.REJOIN)
     return waited_for.get(ending) or (Reason.RESTART if is_back else Reason.SESSION)

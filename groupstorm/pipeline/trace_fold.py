@@ -103,10 +103,7 @@ class Summary:
             one.latency_max_us = max(latency_us, one.latency_max_us or 0)
 
 
-NOTHING_COUNTED: Final = (
-    "nothing is counted: it ends before --from, or else before figures_from of its scenario (--from chooses "
-    "another time), or begins after --to"
-)
+NOTHING_COUNTED: Final = "nothing is counted: it ends before --from or figures_from, or begins after --to"
 #: Rows of the trace after which the rows of tables that are complete go on.
 _ROWS_PER_BATCH = 4096
 _GROUP = itemgetter(1)

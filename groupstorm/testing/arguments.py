@@ -11,6 +11,7 @@ from math import isfinite
 from pathlib import Path
 
 from groupstorm.problems import InputError
+from groupstorm.wording import some
 
 #: A value of one of Kafka's settings: True is "true", 0 is "0".
 Setting = str | int | float | bool
@@ -85,11 +86,7 @@ def holds(found: object) -> bool:
 
 def listed(names: Iterable[str]) -> str:
     """Names for a message: the first ones in order, and how many more there are."""
-    ordered = sorted(names)
-    if not ordered:
-        return "none"
-    more = len(ordered) - _LISTED
-    return ", ".join(ordered[:_LISTED]) + (f" and {more} more" if more > 0 else "")
+    return some(sorted(names), _LISTED) or "none"
 
 
 def as_settings(settings: object) -> dict[str, str]:

@@ -46,7 +46,8 @@ class Distance(NamedTuple):
 
 
 class Defaults(NamedTuple):
-    """``words``: the defaults of the settings that differ. ``distances``: of each configuration.
+    """``words``: the defaults of the settings that differ; "" if a run refuses them. ``distances``: of each
+    configuration.
 
     ``cautions``: what a person has to know who takes that configuration. ``contradictory``: configurations
     whose settings cannot go well together, however their runs ended. ``called``: the defaults, in a sentence.
@@ -190,9 +191,8 @@ def recommendation(
         sentences.append(f"Set {to_set}.")
     sentences.append(cost_of(variants[chosen]))
     if plain is None:
-        sentences.append(
-            f"None of these has {defaults.called} ({defaults.words}): add them, to see what a change buys."
-        )
+        none = f"None of these has {defaults.called} ({defaults.words}): add them, to see what a change buys."
+        sentences.append(none if defaults.words else "")
     elif plain in variants and plain != chosen:
         against = _against(variants[plain], variants[chosen], variants)
         sentences.append(f"Against {defaults.called} ({plain}) {against}")

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import yaml
 
+from groupstorm.figures.accumulator import WHOLE
 from groupstorm.storms.runs.choices import AS_IT_WAS
 from groupstorm.storms.scenario.member_rules import named_code
 from groupstorm.storms.scenario.setting_names import SHARE, STATEFUL_SET, How, Known, inferred, observed
@@ -84,8 +85,7 @@ def draft_of(reading: Reading, name: str, given: Mapping[str, Any]) -> Draft:
         problems.append(f"members have an assignor of your own ({code}), which a file cannot name")
     if not names:
         problems.append("no row names a member: the log of the broker, or of the members, does")
-    if reading.ended_us < reading.figures_from_us:
-        problems.append("it ends before its figures count (figures_from)")
+    WHOLE.check(name, reading.figures_from_us, reading.ended_us)
     known = reading.figures is not None and reading.figures.unowned_partition_seconds is not None
     if not reading.rounds.rounds and not known:
         problems.append("no row is about a round of the group, or says for how long partitions had no owner")

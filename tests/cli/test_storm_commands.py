@@ -240,7 +240,12 @@ def test_no_assignor_is_blamed_for_a_topic_that_a_release_reads_no_more(tmp_path
     )
     ran = groupstorm("run", "release.yaml", "--out", "x", cwd=tmp_path)
     assert "nobody (no member subscribes to their topic, or an" in " ".join(ran.stdout.split())
-    assert "no member subscribes to them, or an assignor left them out: see `" in ran.stderr
+    assert (
+        "a real group does this, too\n  no member subscribes to b: 2 partitions have no owner" in ran.stderr
+    )
+    assert "assignor" not in ran.stderr
+    why = groupstorm("explain", "x", cwd=tmp_path).stdout
+    assert "of it because of rounds that gave partitions to nobody (no member" in " ".join(why.split())
 
 
 def test_members_that_stopped_one_by_one_process_nothing(tmp_path: Path) -> None:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.explain.explaining import added, explained, names, removed, state, storm, trace_of
+from tests.explain.explaining import (
+    added,
+    explained,
+    names,
+    removed,
+    scenario_storm,
+    state,
+    storm,
+    trace_of,
+)
 
 IMPORTED = {"s": 0, "source": "world", "event": "group_imported", "cause": "members", "detail": "{}"}
 
@@ -177,3 +186,23 @@ def test_without_rows_of_epochs_a_state_begins_a_rebalance_with_its_own_cause(tm
         (one.begun_us // 1000, one.cause, one.culprit, one.lasted_us // 1000) for one in history.rebalances
     ]
     assert found == [(30_000, "topic-metadata-changed", "", 1_000), (60_000, "new-member", "b", 2_000)]
+
+
+MAX_SURGE = """
+name: surge
+figures_from: warm_up_ms
+settings:
+  {group.protocol: consumer, members: 8, partitions: 16, deployment: deployment, max_surge: 2,
+   max_unavailable: 0, start_ms: {exactly: 2s}, ready_ms: {exactly: 2s}, warm_up_ms: 60s}
+steps: [{at_ms: 0, do: start}, {at_ms: 60s, do: rolling-restart}]
+"""
+
+
+def test_the_first_processes_of_a_wave_may_come_before_one_leaves(tmp_path: Path) -> None:
+    """The group had formed when its figures begin to count."""
+    found = explained(scenario_storm(tmp_path, MAX_SURGE))
+    [wave] = [one for one in found.findings if one.pattern.name == "deploy-wave"]
+    assert wave.match.sentence == (
+        "8 members stopped and came back or were replaced, one after the other, in 1 wave (from 62.0 s on)."
+    )
+    assert wave.rebalances == found.history.rebalances

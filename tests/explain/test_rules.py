@@ -44,14 +44,28 @@ def test_a_session_that_expired_names_the_last_sign_of_life(tmp_path: Path) -> N
 def test_a_member_that_closed_without_a_word_did_not_die(tmp_path: Path, cause: str, pattern: str) -> None:
     """A LeaveGroup that never arrived is another matter."""
     closed = {"s": 50, "source": "member", "event": "member_closed", "member": "b", "member_id": "b-1"}
-    (finding,) = of_formed(
+    found = of_formed(
         tmp_path,
         {**closed, "cause": cause},
         removed(95, "b", "b-1", "session-expired"),
         *round_of(95, 2, "session-expired", "b-1"),
-    ).findings
+    )
+    (finding,) = found.findings
     assert finding.pattern.name == pattern
     assert [one.cause for one in finding.rebalances] == ["session-expired"]
+    assert ("no LeaveGroup arrived" in advice_for(finding, found.history)) == (cause == "left")
+    assert "closed at 50.000 s, removed at 95.000 s" in finding.match.sentence
+
+
+def test_a_member_whose_sync_group_is_refused_had_not_died(tmp_path: Path) -> None:
+    found = of_formed(
+        tmp_path,
+        removed(95, "b", "b-1", "session-expired"),
+        *round_of(95, 2, "session-expired", "b-1"),
+        {"s": 99, "event": "sync_answered", "member": "b", "member_id": "b-1", "generation": 1}
+        | {"error": "UNKNOWN_MEMBER_ID"},
+    )
+    assert advice_for(found.findings[0], found.history).endswith("none of these died.")
 
 
 def test_a_thread_of_kafka_streams_may_have_been_closed(tmp_path: Path) -> None:

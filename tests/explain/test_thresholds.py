@@ -98,11 +98,14 @@ def test_each_pod_of_a_rollout_is_counted_whatever_arrival_is_nearest(tmp_path: 
     assert finding.match.sentence.startswith("3 members stopped and came back or were replaced")
 
 
-@pytest.mark.parametrize(("before_s", "is_wave"), [(61, True), (60, False), (-5, False), (-6, True)])
+@pytest.mark.parametrize(
+    ("before_s", "is_wave"), [(61, True), (60, False), (-5, False), (-6, True), (-20, False)]
+)
 def test_members_that_leave_because_they_failed_are_no_deployment(
     tmp_path: Path, before_s: int, is_wave: bool
 ) -> None:
-    """Each is too slow a minute before it leaves, or logs it 5 s after it has left, by a slow clock."""
+    """Each is too slow a minute before it leaves, or logs it 5 s after it has left, by a slow clock, or as it
+    polls and joins again (KIP-848)."""
     too_slow = {"source": "member", "event": "rejoin_requested", "generation": 1, "cause": "poll-timeout"}
     steps: list[Rows] = []
     for number, name in enumerate("abc"):

@@ -71,6 +71,15 @@ def test_a_run_that_was_cut_off_before_its_figures_count_is_not_called_quiet(
     assert "figures_from" in answer.stderr
 
 
+def test_a_run_that_ends_before_its_figures_count_is_refused() -> None:
+    never = resolved("figures_from: 1h")
+    with pytest.raises(
+        InputError,
+        match=r"restarts: nothing is counted: it ends at .* s, before .* \(figures_from: 3,600 s\)",
+    ):
+        simulate(never, chosen_assignors(never), NullSink())
+
+
 def test_records_processed_before_the_window_and_again_in_it_are_duplicates() -> None:
     """The member has its partition after 3.01 s (a delay of 3 s and five requests of 2 ms) and commits every
     5 s from then on, the last time at 58.01 s. Of the records of each 100 ms it had finished 579 then and 599

@@ -7,7 +7,18 @@ import pytest
 from groupstorm.figures.reasons import reasons_sentences
 from groupstorm.history.reasons import Reason, Reasons
 from groupstorm.trace.events import member as member_events
-from tests.figures.gap_rows import G, Row, assigned, divided, ended, in_seconds, joined, revoked, state
+from tests.figures.gap_rows import (
+    G,
+    Row,
+    assigned,
+    divided,
+    ended,
+    in_seconds,
+    joined,
+    removed,
+    revoked,
+    state,
+)
 
 
 def crashed(member: str, *partitions: str) -> member_events.MemberCrashed:
@@ -48,6 +59,20 @@ def test_between_two_rounds_the_group_waits_for_the_owner_if_it_comes_back(
         (31, assigned(new_owner, "p0")),
     )
     assert in_seconds(found) == expected
+
+
+@pytest.mark.parametrize("new_owner", ["a", "b"])
+def test_a_round_that_another_process_begins_waits_for_a_dead_member_s_session(new_owner: str) -> None:
+    """Its successor is not waited for, whatever its name: it has another member id."""
+    found = divided(
+        (10, crashed("a", "p0")),
+        (45, state("PreparingRebalance", "new-member")),
+        (54, removed("a", "session-expired")),
+        (54, state("CompletingRebalance", "all-joined")),
+        (54, state("Stable", "assigned")),
+        (54, assigned(new_owner, "p0")),
+    )
+    assert in_seconds(found) == {Reason.SESSION: 44}
 
 
 def test_of_two_join_phases_that_took_as_long_the_first_is_named() -> None:

@@ -46,6 +46,13 @@ def test_the_defaults_name_no_settings_of_protocols_that_members_of_the_default_
     assert found.words == "group.protocol=classic, session.timeout.ms=45s"
 
 
+def test_defaults_that_a_run_would_refuse_are_not_named() -> None:
+    """With max_unavailable 0 no process could ever be replaced."""
+    rolling = {"deployment": "deployment", "max_unavailable": 0}
+    found = choices({"one": resolved(**rolling, max_surge=1), "half": resolved(**rolling, max_surge="50%")})
+    assert (found.words, found.has_them) == ("", None)
+
+
 def test_what_is_no_choice_is_named_where_choices_differ_too() -> None:
     """All that a person hears is why nothing is recommended."""
     plain, polls = resolved(), {"max.poll.records": 10}

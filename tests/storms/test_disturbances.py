@@ -244,6 +244,17 @@ def test_a_process_that_two_steps_stop_closes_once_and_both_steps_end() -> None:
     assert running(result)[-1] == 3, "the restart starts it again"
 
 
+@pytest.mark.parametrize("do", ["stop", "crash"])
+def test_a_process_that_is_gone_starts_again_with_a_restart_that_names_it(do: str) -> None:
+    result = played(
+        {"at_ms": 60_000, "do": do, "members": [1]},
+        {"at_ms": 180_000, "do": "restart", "members": [1]},
+        start_ms={"exactly": 1_000},
+    )
+    assert running(result)[-1] == 3
+    assert result.events("member_started", member="member-1")[-1][0] == 181_000_000
+
+
 @pytest.mark.parametrize("apart_ms", [0, 2_000, 30_000])
 def test_two_rolling_restarts_at_once_come_to_their_end(apart_ms: int) -> None:
     result = played(

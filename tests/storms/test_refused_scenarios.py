@@ -101,7 +101,7 @@ def test_steps_that_cannot_be(step: dict[str, Any], message: str) -> None:
          "machines.*on another machine"),
         # pods
         ({"members": 5, "members_per_pod": 2}, r"members: 5: expected a multiple of members_per_pod \(2\)"),
-        ({"members_per_pod": 2, **rule(name="a")}, "named after its pod"),
+        ({"members_per_pod": 2, **rule(name="a")}, "members_per_pod: 2: consumers are named after their pod"),
         ({"deployment": "statefulset", "max_surge": "25%"}, "max_surge: 25% with deployment statefulset"),
         # consumer groups
         ({**CONSUMER, "client_profile": "aiokafka"},

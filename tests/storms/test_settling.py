@@ -320,3 +320,18 @@ def test_a_poll_interval_that_ends_it_outlasts_the_slowest_record() -> None:
     what = scenario([START], **poison).resolve(None, 0, {})
     found = _singles(RemedySearch(what, 12))
     assert found["max.poll.interval.ms"] == 250_000
+
+
+def test_a_group_that_a_pause_disturbs_as_the_run_ends_has_not_settled_late() -> None:
+    """Each pause of 20 s ends sessions; between two of them the group settles."""
+    settings = {
+        "members": 3,
+        "partitions": 6,
+        "session.timeout.ms": "10s",
+        "gc_pause_ms": {"exactly": "20s"},
+        "gc_interval_ms": {"exactly": "100s"},
+        "least_duration_ms": "835s",
+    }
+    result = storm(scenario([START], **settings))
+    assert len(result.events("member_removed", cause="session-expired")) >= 7 * 3
+    assert result.broken == {}

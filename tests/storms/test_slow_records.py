@@ -66,6 +66,17 @@ def test_a_record_slower_than_the_poll_interval_costs_a_membership_each_time_it_
     assert all(55 * SECOND < later - earlier < 130 * SECOND for earlier, later in pairwise(left))
 
 
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_a_member_that_polls_too_late_works_on_its_record_beside_the_next_owner(protocol: str) -> None:
+    """It leaves 60 s after its poll(), and works on for 40 s; the next owner has the time that it takes."""
+    own = [{"members": [1], "settings": {"max.poll.interval.ms": 200_000}}]
+    settings = {"max.poll.interval.ms": 60_000, "group.protocol": protocol, "member_settings": own}
+    record = {"at": "1m", "takes": "100s"}
+    figures = with_record(record, **settings, **{"heartbeat.interval.ms": 1_000}).figures
+    assert figures.dual_owner_seconds is not None
+    assert 30 < figures.dual_owner_seconds < 40, "until the next owner has it"
+
+
 def test_a_record_that_kills_follows_its_partition_until_nobody_is_left() -> None:
     entry = {"at": "1m", "takes": "1s", "then": "crash"}
     alone = with_record(entry)

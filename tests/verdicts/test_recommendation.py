@@ -134,6 +134,7 @@ def test_of_the_same_settings_the_nearest_number_is_taken() -> None:
         "Set session.timeout.ms=30s.",
     ]
     assert said[-1].startswith("None of these has the defaults (session.timeout.ms=45s): add them")
+    assert said[:-1] == recommendation(variants, Defaults("", distances, {}, sets=sets), UNOWNED)
 
 
 def test_of_those_as_good_the_nearest_is_taken_that_buys_something() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -135,7 +135,8 @@ def migration(history: History) -> Match | None:
     if not converted:
         return None
     rebalances = under_way_at(history, (one.time_us for one in converted))
-    waves = [wave for wave in _waves(_planned(history)) if any(_is_within(one, wave) for one in converted)]
+    waves = _waves(_planned(history))
+    waves = [wave for wave in waves if any(is_within(one.time_us, [_span(wave)]) for one in converted)]
     in_waves, absences = _belonging(history, waves)
     ways = listed([str(one.row["cause"]) for one in converted])
     sentence = f"The group was {ways} with live members."
@@ -243,15 +244,15 @@ def _planned(history: History) -> list[Restart]:
     others = ("scale-down", "" if history.settings.get("group.protocol") == "share" else "scale-down")
     fenced = fenced_instances(history)
     twins = () if fenced is None else fenced.members
-    failed: dict[str, list[int]] = {}
+    failed: dict[str, list[int]] = defaultdict(list)
     for incident in history.of_kind(*FAILURES):
-        failed.setdefault(incident.member, []).append(incident.time_us)
-    came: dict[str, list[int]] = {}
+        failed[incident.member].append(incident.time_us)
+    came: dict[str, list[int]] = defaultdict(list)
     for change in history.came():
-        came.setdefault(change.member, []).append(change.time_us)
+        came[change.member].append(change.time_us)
 
     def joined_us(gone: Change, down_us: int) -> int:
-        return max((us for us in came.get(gone.member, ()) if us < down_us), default=0)
+        return max((us for us in came[gone.member] if us < down_us), default=0)
 
     def step(gone: Change) -> str:
         """The step that asked its process to stop since it joined; "" if no row tells."""
@@ -261,17 +262,18 @@ def _planned(history: History) -> list[Restart]:
         ]
         return str(told[-1].row["cause"]) if told else ""
 
-    def has_failed(gone: Change, down_us: int) -> bool:
-        """A member of librdkafka that is too slow leaves its consumer group when it polls again."""
+    def has_failed(gone: Change, down_us: int, up_us: int) -> bool:
+        """A consumer that is too slow leaves (librdkafka), or says so (KIP-848), when it polls again."""
         from_us = min(down_us - FAILED_US, max(joined_us(gone, down_us), down_us - LEAVES_US))
-        return any(from_us <= us <= down_us + FAILED_US for us in failed.get(gone.member, ()))
+        spans = (from_us, down_us + FAILED_US), (up_us - SECOND_US, up_us)
+        return any(begin <= us <= end for us in failed[gone.member] for begin, end in spans)
 
     return [
         one
         for one in find_restarts(history)
         if one.went.cause in PLANNED
         and step(one.went) not in others
-        and not has_failed(one.went, one.down_us)
+        and not has_failed(one.went, one.down_us, one.up_us)
         and not (one.went.cause == REPLACED and one.came.member in twins)
     ]
 
@@ -289,8 +291,9 @@ def _waves(restarts: Sequence[Restart]) -> list[list[Restart]]:
     return [wave for wave in waves if len({process_of(one.went.member) for one in wave}) >= RESTARTS_MIN]
 
 
-def _is_within(incident: Incident, wave: Sequence[Restart]) -> bool:
-    return wave[0].down_us <= incident.time_us <= max(one.up_us for one in wave) + AFTER_US
+def _span(wave: Sequence[Restart]) -> tuple[int, int]:
+    """From when to when a wave goes on: with max_surge the first process comes before one stops."""
+    return min(min(one.down_us, one.up_us) for one in wave), max(one.up_us for one in wave) + AFTER_US
 
 
 def _is_aligned(history: History, wave: Sequence[Restart], at_most: bool = False) -> bool:
@@ -317,14 +320,14 @@ def _belonging(history: History, waves: Sequence[Sequence[Restart]]) -> tuple[li
     absences: list[Absence] = []
     for wave in waves:
         members = {name for one in wave for name in one.members}
-        from_us, to_us = wave[0].down_us - SECOND_US, max(one.up_us for one in wave) + AFTER_US
+        from_us, to_us = _span(wave)
         rows = {change.row["seq"] for one in wave for change in (one.went, one.came)}
         rebalances += [
             one
-            for one in begun_by(history, members, from_us, to_us)
+            for one in begun_by(history, members, from_us - SECOND_US, to_us)
             if not one.changes or any(change.row["seq"] in rows for change in one.changes)
         ]
-        absences += away(history, members, from_us, to_us)
+        absences += away(history, members, from_us - SECOND_US, to_us)
     return rebalances, absences
 
 
@@ -337,7 +340,7 @@ def _of_waves(history: History, waves: Sequence[Sequence[Restart]], how: str) ->
     for wave in waves:
         evidence += [wave[0].went.row, wave[0].came.row, wave[-1].went.row, wave[-1].came.row]
     restarts = [one for wave in waves for one in wave]
-    began = ", ".join(lasting(wave[0].down_us) for wave in waves[:3])
+    began = ", ".join(lasting(_span(wave)[0]) for wave in waves[:3])
     silent = sum(one.went.cause == REPLACED for one in restarts)
     members = len({one.went.member for one in restarts})
     times = f" {len(restarts):,} times" if len(restarts) > members else ""

@@ -219,11 +219,11 @@ def find_restarts(history: History) -> list[Restart]:
 
 
 def formed_us(history: History) -> int:
-    """When the group had formed: the end of its first rebalances, in which members only came. If the history
-    begins with members, its beginning."""
-    if not history.began_empty:
+    """When the group had formed, if the history counts from the empty group on: the end of its first
+    rebalances, in which members only came. Else its beginning."""
+    if not history.began_empty or history.from_us > history.first_us:
         return history.from_us
-    until_us = max(history.from_us, history.first_us)
+    until_us = history.first_us
     for one in history.rebalances:
         came = all(change.kind is ChangeKind.CAME for change in one.changes)
         if one.ended_us is None or not came or one.begun_us - until_us > FORMING_US:

@@ -70,7 +70,9 @@ def session_expired(history: History) -> Match | None:
     ]
     if gone:
         what = "died, hung or lost the connection"
-        if may_have_closed(history, gone):
+        if all(one.is_closed for one in gone):
+            what = "had closed, and no LeaveGroup arrived"
+        elif may_have_closed(history, gone):
             what = "died, hung, lost the connection or closed (Kafka Streams then sends no LeaveGroup)"
         match = _match(history, gone, what)
         back = [_rejoin(history, one.member, one.time_us) for one in went_on(history, gone)]
@@ -349,7 +351,7 @@ def since_load_us(history: History, gone: Change) -> int | None:
 def _last_alive(history: History, gone: Change) -> str:
     """The last moment at which the member is known to have been alive."""
     at = f"at {gone.time_us / SECOND_US:,.3f} s"
-    if gone.alive is not None and _is_silent(gone):
+    if gone.alive is not None and gone.is_closed:
         closed_us = int(gone.alive["time_us"])
         waited = lasting(gone.time_us - closed_us)
         return (

@@ -26,6 +26,7 @@ from groupstorm.storms.checks.verdicts import (
     FENCED,
     HELD,
     MEMBERS_LIVE,
+    NOBODY_READS,
     OWNED_AT_END,
     PARKED,
     REMOVAL_NOT_WRITTEN,
@@ -289,6 +290,9 @@ class InvariantChecks:
         if missing and any(consumer.started for consumer in world.consumers.values()):
             sentence = f"{len(missing)} partitions have no owner at the end, {missing[0]} among them"
             reason = self._skipped_assignments.reason([str(partition) for partition in missing])
+            topics = sorted({partition.topic for partition in missing})
+            if not any(map(world.reads, topics)):
+                reason = f"{NOBODY_READS} {listed(topics)}: {sentence}"
             self.violated(OWNED_AT_END, left_behind or reason or sentence)
 
     def _check_joins(self, world: FinalState) -> None:

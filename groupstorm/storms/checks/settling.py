@@ -20,6 +20,7 @@ from groupstorm.storms.checks.verdicts import (
     MEMBERS_LIVE,
     NO_NEW_ASSIGNMENT,
     NO_OPERATION_FAILED,
+    NOBODY_READS,
     OWNED_AT_END,
     REMOVAL_NOT_WRITTEN,
     SETTLES,
@@ -65,6 +66,8 @@ class FinalState(Protocol):
         """Names of the processes whose requests are still parked."""
         ...
 
+    def reads(self, topic: str) -> bool: ...
+
     @property
     def left_behind(self) -> Sequence[str]:
         """Names of members of a consumer group whose process is gone, and which no session removes."""
@@ -94,7 +97,7 @@ _REMOVED: Final[Mapping[str, str]] = {
 
 #: Invariant -> the beginnings of the verdicts that Kafka's own defects explain.
 _KAFKAS_OWN: Final[Mapping[str, tuple[str, ...]]] = {
-    OWNED_AT_END: (NO_NEW_ASSIGNMENT, REMOVAL_NOT_WRITTEN),
+    OWNED_AT_END: (NO_NEW_ASSIGNMENT, NOBODY_READS, REMOVAL_NOT_WRITTEN),
     SETTLES: (REMOVAL_NOT_WRITTEN,),
     MEMBERS_LIVE: (REMOVAL_NOT_WRITTEN,),
     NO_OPERATION_FAILED: (TIMER_OUTLIVED_GROUP, WRITE_OUTLIVED_MEMBER, UPGRADED_TOO_EARLY),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from groupstorm.figures import table
+from groupstorm.wording import some
 
 HELD: Final = table.HELD
 
@@ -36,8 +37,9 @@ INVARIANTS: Final = (
     SETTLES,
 )
 
-#: Begins the verdict on partitions without an owner if Kafka's own rules leave them so.
+#: Begin the verdicts on partitions without an owner that Kafka's own rules leave so.
 NO_NEW_ASSIGNMENT: Final = "no new assignment"
+NOBODY_READS: Final = "no member subscribes to"
 
 #: Begins the verdicts on a group that waits for a member which is gone.
 REMOVAL_NOT_WRITTEN: Final = "a removal was not written"
@@ -91,6 +93,4 @@ class Verdicts:
 
 
 def listed(names: list[str]) -> str:
-    """Name at most three of these, and count the others."""
-    shown = ", ".join(names[:3])
-    return shown if len(names) <= 3 else f"{shown} and {len(names) - 3} more"
+    return some(names, 3)

@@ -226,6 +226,9 @@ class RealWorld:
         """None: a member that still waits at the end has not settled, which is a verdict of its own."""
         return ()
 
+    def reads(self, _topic: str) -> bool:
+        return True  # none of them has a pattern of its own
+
     @property
     def left_behind(self) -> Sequence[str]:
         """None: a real broker does not tell."""

@@ -7,6 +7,7 @@ long a failover takes, how many members there are), none of them can be recommen
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 from math import log
 from typing import Any, Final
@@ -14,9 +15,10 @@ from typing import Any, Final
 from groupstorm.assignors import KAFKAS, protocol_name
 from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.coordinator.config import OPTIONS, bounds_beside
+from groupstorm.problems import InputError
 from groupstorm.storms.deployments.alternatives import way_to
 from groupstorm.storms.runs.contradictions import contradict_themselves
-from groupstorm.storms.scenario.consistency import of_protocol
+from groupstorm.storms.scenario.consistency import check_consistency, of_protocol
 from groupstorm.storms.scenario.files import FIGURES_FROM, ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.setting_names import CLASSIC, CONSUMER, SETTINGS, SHARE, STREAMS_PROTOCOL
@@ -87,7 +89,11 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
     without = PLATFORM if "deployment" in differing else frozenset()
     defaults = {name: base.get(name, EACH_ITS_OWN) for name in differing if name not in without}
     told = [name for name in defaults if not ("group.protocol" in defaults and name.startswith(_OF_NEWER))]
-    words = ", ".join(f"{name}={_shown(name, defaults[name])}" for name in told)
+    words, together = "", {**next(iter(written.values())), **defaults}
+    with suppress(InputError):  # a run would refuse them
+        for own in Settings(("", {k: v for k, v in together.items() if v != EACH_ITS_OWN})).of_profiles():
+            check_consistency(own)
+        words = ", ".join(f"{name}={_shown(name, defaults[name])}" for name in told)
     return Defaults(
         words,
         {name: _distance(one, defaults) for name, one in written.items()},

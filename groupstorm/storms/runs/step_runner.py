@@ -49,6 +49,8 @@ class StepRunner(StepsOfRun):
             **DeploymentSteps(self).handlers,
         }
         self._processes = 0
+        #: The places whose processes steps have ended. One that has failed stays away (restart_failed).
+        self._ended: set[int] = set()
         for step in host.scenario.steps:
             self.begin()
             host.clock.at(step.at_ms * 1000, self._take, step)
@@ -85,8 +87,15 @@ class StepRunner(StepsOfRun):
             self.spawn(index, self.name_of(index), delay_us + self.duration_us("start_ms"))
 
     def _stop(self, step: Step) -> None:
+        places = {*self.places_of(step.members or ())} if step.do == "restart" else set()
+        gone, self._ended = self._ended & places, self._ended - places
         for process in self.chosen(step):
             self.terminate(process, step.do, self._respawn(process) if step.do == "restart" else None)
+            gone.discard(process.index)
+            self._ended |= {process.index} if step.do == "stop" else set()
+        for index in sorted(gone):
+            self.emit_step(step.do, self.name_of(index), "nothing to stop")
+            self.spawn(index, self.name_of(index), self.duration_us("start_ms"))
 
     def _respawn(self, process: Process) -> Callable[[], None]:
         return lambda: self.spawn(process.index, process.name, self.duration_us("start_ms"))
@@ -96,6 +105,7 @@ class StepRunner(StepsOfRun):
             self.emit_step(step.do, process.name, "SIGKILL")
             self.killed.add(process)
             process.crash()
+            self._ended |= {process.index} if step.do == "crash" else set()
             if step.do == "crash-restart":
                 self._respawn(process)()
 
@@ -154,14 +164,15 @@ class EndCondition:
         self._host = host
         self._steps = steps
         self._progress = progress
-        self._settle_timeout_us = host.settings.integer("settle_timeout_ms") * 1000
+        self.settle_timeout_us = host.settings.integer("settle_timeout_ms") * 1000
         #: A scenario that names a record by its time is about this record: until then nothing is over.
         self._named_us = _named_records_us(host.settings)
         self._least_us = max(self._named_us, host.settings.integer("least_duration_ms") * 1000)
         #: When the last step was done; None as long as there are steps to do.
         self.steps_done_us: int | None = None
-        #: Whether the group had settled and the lag was gone when `is_met` was last asked.
+        #: Whether the group had settled and the lag was gone when `is_met` was last asked; when it last had.
         self.at_rest = False
+        self.rested_us = 0
         #: Quiet time that the run adds once the condition `is_met`.
         self.tail_us = host.settings.integer("tail_ms") * 1000
 
@@ -174,17 +185,19 @@ class EndCondition:
             return False
         if self.steps_done_us is None:
             self.steps_done_us = now_us
-        if now_us < self._least_us:
+        if now_us < self._least_us - self.settle_timeout_us:
             return False
         self.at_rest = not host.follow_ups and host.settled and host.caught_up() and self._all_owned()
-        return self.at_rest or self.timed_out
+        if self.at_rest:
+            self.rested_us = now_us
+        return now_us >= self._least_us and (self.at_rest or self.timed_out)
 
     @property
     def timed_out(self) -> bool:
         """Whether `settle_timeout_ms` has passed since the last step, or the last record that is named."""
         if self.steps_done_us is None:
             return False
-        return self._host.clock.now_us - max(self.steps_done_us, self._named_us) >= self._settle_timeout_us
+        return self._host.clock.now_us - max(self.steps_done_us, self._named_us) >= self.settle_timeout_us
 
     def _all_owned(self) -> bool:
         """Whether the group knows of all partitions: it does not see a new one before a metadata refresh."""

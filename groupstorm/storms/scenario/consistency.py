@@ -61,7 +61,8 @@ def check_consistency(settings: Settings) -> None:
         members = settings.integer("members")
         raise InputError(f"members: {members}: expected a multiple of members_per_pod ({each})")
     if each > 1 and settings.names_members:
-        raise InputError("member_settings: name: a consumer of several in a pod is named after its pod")
+        why = "consumers are named after their pod; here members have names (member_settings, or a trace)"
+        raise InputError(f"members_per_pod: {each}: {why}: expected 1")
     if settings.pods("max_surge").number == 0 and settings.pods("max_unavailable").number == 0:
         raise InputError("max_unavailable: 0 with max_surge 0: then no process can ever be replaced")
     if settings.choice("deployment") == STATEFUL_SET and settings.pods("max_surge").number:

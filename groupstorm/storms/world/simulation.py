@@ -11,6 +11,7 @@ from typing import Final
 from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.figures import Figures, FiguresAccumulator
+from groupstorm.figures.accumulator import WHOLE
 from groupstorm.history.reasons import GapReasons
 from groupstorm.storms.checks.settling import MOST_ROUNDS, OBSERVED_US, Settling
 from groupstorm.storms.checks.verdicts import SETTLES as GROUP_SETTLES
@@ -53,13 +54,14 @@ def simulate(
 
     ``exact``: every heartbeat is simulated; the trace is the same but takes longer. ``work`` adds up what
     the assignors cost, ``gaps`` what un-owned time was spent on. Raises InputError for a step that is not of
-    virtual time.
+    virtual time, and if the run ends before its figures count.
     """
     refuse_chaos_steps(scenario.steps)
     accumulator = FiguresAccumulator(listener=gaps)
     world, steps = _begin(Environment(scenario, Tee(sink, accumulator), exact, work), assignors)
     with OBJECT_CYCLES.rarely_looked_for():
         _run_to_the_end(world, steps, progress)
+    WHOLE.check(scenario.name, scenario.figures_from_ms * 1000, world.clock.now_us)
     world.finish()
     emit_run_end(world)
     world.close_trace()
@@ -154,9 +156,12 @@ def _observe(world: World, end: EndCondition, settling: Settling) -> None:
     assert end.steps_done_us is not None
     until_us = end.steps_done_us + OBSERVED_US
     most_rounds = len(world.rounds.completed_us) + MOST_ROUNDS
+    rested_us = end.rested_us
     while not end.at_rest and world.clock.now_us < until_us and len(world.rounds.completed_us) < most_rounds:
         world.run_until(world.clock.now_us + CHECK_INTERVAL_US)
         end.is_met()
+    if end.at_rest and rested_us and world.clock.now_us - rested_us < end.settle_timeout_us:
+        return  # something that goes on, as pauses do, disturbed it at the end
     sentence = settling.sentence(end.at_rest, world.clock.now_us)
     if sentence is not None and not world.left_behind:  # else the group waits for those
         world.invariants.violated(GROUP_SETTLES, sentence)

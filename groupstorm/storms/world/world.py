@@ -153,6 +153,9 @@ class World:
     def unanswered(self) -> Sequence[str]:
         return self._environment.members.unanswered
 
+    def reads(self, topic: str) -> bool:
+        return any(one.config.reads(topic) for one in self._environment.members.by_name.values())
+
     @property
     def left_behind(self) -> Sequence[str]:
         return [

@@ -46,10 +46,14 @@ class World:
     unanswered: Sequence[str] = ()
     left_behind: Sequence[str] = ()
     partitions: tuple[TopicPartition, ...] = ()
+    topics: tuple[str, ...] = ("t", "u")
 
     @property
     def consumers(self) -> dict[str, Process]:
         return {name: Process(name, Work(partitions)) for name, partitions in self.works.items()}
+
+    def reads(self, topic: str) -> bool:
+        return topic in self.topics
 
 
 def check(rows: Sequence[Row], silence_us: int | None = None) -> InvariantChecks:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -87,6 +88,15 @@ def test_a_partition_that_nobody_works_on_is_found_if_any_process_has_started() 
         OWNED_AT_END: "2 partitions have no owner at the end, t-1 among them"
     }
     assert broken([], World(partitions=(T0,))) == {}
+
+
+def test_a_topic_to_which_no_member_subscribes_is_no_fault_of_an_assignor() -> None:
+    world = World({"a": (T0,)}, partitions=(T0, U0, U1), topics=("t",))
+    sentence = "no member subscribes to u: 2 partitions have no owner at the end, u-0 among them"
+    found = broken(A_OWNS_T0, world)
+    assert found == {OWNED_AT_END: sentence}
+    assert kafkas_own(found) == sentence
+    assert kafkas_own(broken(A_OWNS_T0, replace(world, partitions=(T0, T1, U0)))) is None, "nor has t-1"
 
 
 def test_a_static_leader_that_comes_back_excuses_partitions_that_were_created_before_only() -> None:

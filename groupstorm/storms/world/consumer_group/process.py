@@ -6,7 +6,6 @@ the application that matter are events: those that begin a reconciliation, run c
 
 from __future__ import annotations
 
-import re
 from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -132,11 +131,8 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
 
     def _subscribe(self) -> None:
         """The client itself matches a pattern (KafkaConsumer.subscribe(Pattern))."""
-        topics = frozenset(self.config.topics)
-        pattern = self.config.topic_pattern
-        if pattern is not None:
-            topics = frozenset(name for name in self._metadata.topics() if re.fullmatch(pattern, name))
-        self.group_member.subscribe(topics)
+        names = self.config.topics if self.config.topic_pattern is None else self._metadata.topics()
+        self.group_member.subscribe(frozenset(filter(self.config.reads, names)))
         self.topics_to_tell = True
 
     def stop(self) -> None:
@@ -300,8 +296,11 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         self.commit(positions, sent, self._committed)
 
     def _stop_processing(self, operation: StopProcessing) -> None:
-        """From here on poll() hands out nothing of these; onPartitionsRevoked or onPartitionsLost follows."""
+        """From here on poll() hands out nothing of these; onPartitionsRevoked or onPartitionsLost follows. An
+        application that polls too late works on what it has until then."""
         self.periodic_requests.settle_commits()
+        if self.group_member.state is MemberState.STALE and not self._in_callback:
+            return
         pause_fetching(self, operation.partitions)
         self.rates.changed(began=False)
 
