@@ -20,6 +20,7 @@ from groupstorm.broker.log.batches import Batch
 from groupstorm.broker.state import created
 from groupstorm.problems import InputError, OutputError
 from groupstorm.trace.events.coordinator import Event
+from groupstorm.trace.events.imported import EvidenceMissing
 from groupstorm.trace.schema import Source
 from groupstorm.trace.topic import TopicSink
 from groupstorm.trace.writer import DirectorySink
@@ -204,7 +205,7 @@ class BrokerTrace:
         self._problem: OutputError | None = None
         self._sink = sink
 
-    def add(self, time_us: int, events: Sequence[Event]) -> None:
+    def add(self, time_us: int, events: Sequence[Event | EvidenceMissing]) -> None:
         """Count the events, and write them unless the trace has ended."""
         self._events += len(events)
 

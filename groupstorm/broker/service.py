@@ -19,10 +19,13 @@ from groupstorm.broker.broker_journal import BrokerJournal, BrokerTrace, MakeBro
 from groupstorm.broker.security.connection import connections
 from groupstorm.broker.security.listener import PLAINTEXT, ListenerSecurity
 from groupstorm.broker.shell import OnEvents, Server
+from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.held_signals import heeded_stop_signals
+from groupstorm.history.unknown import OWNERSHIP, WITHOUT_OWNERS
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint
-from groupstorm.trace.events.coordinator import Event
+from groupstorm.trace.events.coordinator import Event, GroupCreated
+from groupstorm.trace.events.imported import EvidenceMissing
 from groupstorm.trace.log import configure, log_event
 from groupstorm.trace.topic import TopicAddress, TopicSink
 from groupstorm.trace.writer import ROTATION_S
@@ -100,7 +103,7 @@ async def _serve(
         traces = [open_folders.enter_context(closing(trace)) for trace in _traces(options)]
         server = Server(
             broker,
-            _log_and_trace(traces),
+            _log_and_trace(broker, traces),
             log_closed,
             None if journal is None else journal.add,
             start_ms,
@@ -125,13 +128,21 @@ def _traces(options: ServeOptions) -> Iterator[BrokerTrace]:
         yield BrokerTrace(TopicSink(options.trace_to, named, may_wait=False), named, log_problem)
 
 
-def _log_and_trace(traces: Sequence[BrokerTrace]) -> OnEvents:
+def _log_and_trace(broker: Broker, traces: Sequence[BrokerTrace]) -> OnEvents:
     def on_events(time_us: int, events: Sequence[Event]) -> None:
         log_events(time_us, events)
         for trace in traces:
-            trace.add(time_us, events)
+            trace.add(time_us, [*_rows(broker, events)])
 
     return on_events
+
+
+def _rows(broker: Broker, events: Sequence[Event]) -> Iterator[Event | EvidenceMissing]:
+    """The events, and behind that of a new share group that nobody owns its partitions."""
+    for event in events:
+        yield event
+        if isinstance(event, GroupCreated) and isinstance(broker.coordinator.group(event.group), ShareGroup):
+            yield EvidenceMissing(event.group, OWNERSHIP, None, WITHOUT_OWNERS["share"])
 
 
 async def _listen(server: Server, options: ServeOptions) -> None:

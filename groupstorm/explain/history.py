@@ -17,9 +17,8 @@ from groupstorm.explain.work import Work
 from groupstorm.figures.table import Figures
 from groupstorm.history.gaps import ClosedGap
 from groupstorm.history.rebalances import Absence, Change, ChangeKind, Rebalance, Round, Row, SlowRevocation
-from groupstorm.history.unknown import REBALANCES
+from groupstorm.history.unknown import REBALANCES, WITHOUT_OWNERS
 from groupstorm.imports.timeline.group import NO_PARTITIONS
-from groupstorm.imports.timeline.modern import WITHOUT_OWNERS
 from groupstorm.imports.timeline.streams import THREAD
 from groupstorm.trace.events.group_states import Cause
 
@@ -183,7 +182,7 @@ class History:
 
     @property
     def is_shared(self) -> bool:
-        """Whether it is a share group, as a scenario or its coordinator's log says."""
+        """Whether it is a share group, as a scenario or its coordinator says."""
         is_told = self.missing.get("ownership") == WITHOUT_OWNERS["share"]
         return is_told or self.settings.get("group.protocol") == "share"
 

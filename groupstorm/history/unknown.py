@@ -83,6 +83,11 @@ NEEDED_BY: Final[Mapping[str, tuple[str, ...]]] = {
 }
 
 
+#: Types of groups whose members own no partitions: why.
+WITHOUT_OWNERS: Final[Mapping[str, str]] = {
+    "streams": "a streams group has tasks: its coordinator's log does not say whose partitions they read",
+    "share": "members of a share group own no partitions: all of them read from all",
+}
 STATIC_MEMBERS: Final = (
     "how long partitions waited for static members that restarted is not known, since a coordinator does not "
     "hear when they stop"

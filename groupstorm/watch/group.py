@@ -98,7 +98,8 @@ class WatchedGroup:
                 culprit = "" if one.first_waits_us else self._recorder.members.client(one.culprit)
                 key = one.cause, culprit
                 begun[key] += 1
-                if not history.rebalances_are_least:  # else the times are those of two descriptions
+                # else the times are those of two descriptions, or nobody owns partitions
+                if not history.rebalances_are_least and not history.is_shared:
                     costs[key] += one.unowned_us
         why = totals.unknown_owners or totals.unknown_absences or ""
         at_least, are_least = totals.unowned_is_least, totals.generations_are_least

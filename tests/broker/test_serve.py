@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from groupstorm.clients.share import ShareConsumer
 from groupstorm.coordinator.errors import Error
 from groupstorm.trace.reader import read_rows
 from tests.broker import wire
@@ -84,6 +86,26 @@ def test_a_broker_from_its_first_line_to_its_graceful_end(tmp_path: Path) -> Non
     assert [row["seq"] for row in rows] == list(range(len(rows)))
     assert {row["source"] for row in rows} == {"coordinator"}
     assert not list(trace.glob(".*")), "nothing half written is left"
+
+
+@pytest.mark.slow
+def test_no_time_without_an_owner_is_told_of_a_share_group(tmp_path: Path) -> None:
+    async def one_comes_and_goes(address: tuple[str, int]) -> None:
+        async with ShareConsumer(
+            "orders", bootstrap_servers=f"127.0.0.1:{address[1]}", group_id="billing"
+        ) as consumer:
+            await consumer.poll(timeout_ms=100)
+
+    trace = tmp_path / "trace"
+    with serving("--topic", "orders:4", "--trace", str(trace)) as (process, address):
+        asyncio.run(one_comes_and_goes(address))
+        process.send_signal(signal.SIGTERM)
+        outcome_of(process, DEADLINE_S)
+    said = " ".join(groupstorm("explain", str(trace)).stdout.split())
+    assert "Time without an owner: none counted, as nobody owns a partition of a share group" in said
+    said = " ".join(groupstorm("watch", str(trace), "--once").stdout.split())
+    assert "un-owned unknown (members of a share group own no partitions" in said
+    assert "cost most" not in said
 
 
 @pytest.mark.slow

@@ -152,7 +152,7 @@ def test_a_static_member_that_comes_back_needs_no_round() -> None:
 
 @pytest.mark.parametrize("cause", ["member-updated", "pending-member"])
 def test_a_round_that_another_member_begins_ends_no_session(cause: str) -> None:
-    """Kafka Streams probes, or an instance starts, while one that closed without LeaveGroup is in the group."""
+    """Kafka Streams probes, or an instance starts; one that closed without LeaveGroup is a member yet."""
     found = divided(
         (10, revoked("a", "close", "p0")),
         (48, state("PreparingRebalance", cause)),

@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import ClassVar, Final
 
+from groupstorm.history.unknown import WITHOUT_OWNERS
 from groupstorm.imports.provenance import Why
 from groupstorm.imports.source import Observation
 from groupstorm.imports.timeline.group import GroupRecord
@@ -38,11 +39,6 @@ _ADD_DEBUG: Final = (
 #: Kafka 4 bumps a new group to it.
 _FIRST_EPOCH: Final = 2
 _NO_STATES: Final = "when the group was Stable is not logged: Kafka 4 logs the states of members at DEBUG"
-#: Types of groups whose members own no partitions: why.
-WITHOUT_OWNERS: Final[Mapping[str, str]] = {
-    "streams": "a streams group has tasks: its coordinator's log does not say whose partitions they read",
-    "share": "members of a share group own no partitions: all of them read from all",
-}
 #: What a fence of the coordinator says, and the cause that a trace names.
 _FENCES: Final[Mapping[str, str]] = {
     "the member session expired": Cause.SESSION_EXPIRED,
