@@ -195,7 +195,8 @@ class Window(NamedTuple):
             name = "--from" if self.from_us else "figures_from"
             ends = f"it ends at {end_us / 1_000_000:,.3f} s, before its figures count"
             from_s = f"{name}: {counted_from_us / 1_000_000:,g} s"
-            raise InputError(f"{trace}: nothing is counted: {ends} ({from_s}): name an earlier time")
+            earlier = "name an earlier time there, or with --from"
+            raise InputError(f"{trace}: nothing is counted: {ends} ({from_s}): {earlier}")
 
 
 WHOLE = Window()
