@@ -60,7 +60,7 @@ class CustomAssignor:
             raise InputError(f"{field} of an assignor: {refused}") from refused
 
     def _called(self, call: Callable[..., object], *arguments: object) -> object:
-        """What the plug-in returns. Raises `AssignmentRefused` with the place if it throws."""
+        """Call the plug-in. Raises `AssignmentRefused` with the place if it throws."""
         try:
             return call(*arguments)
         except (Exception, SystemExit) as thrown:

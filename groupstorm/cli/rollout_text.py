@@ -64,7 +64,7 @@ class Answer:
         return Advice(advice.chosen, [*advice.sentences, *shorter])
 
     def _shorter(self, chosen: str) -> Iterator[str]:
-        """How long the rollout itself takes, which is no figure of the group, where others take much less."""
+        """Name those that take much less time than ``chosen``, which is no figure of the group."""
         spreads = {
             name: spread_of(each.seconds for each in one.outcomes) for name, one in self.rollouts.items()
         }
