@@ -129,7 +129,7 @@ def _instance(made_by: type, place: str) -> object:
         raise InputError(f"{place}: expected an assignor, this class has no assign")
     try:
         return made_by()
-    except Exception as problem:
+    except Exception as problem:  # the user's own code may raise anything; the text says what it was
         what = f"{place}: expected a class to make without arguments: {type(problem).__name__}"
         raise InputError(f"{what}: {problem}") from problem
 

@@ -111,6 +111,6 @@ def _import(module: str) -> ModuleType:
 def _load(load: Callable[[], object], place: str) -> object:
     try:
         return load()
-    except Exception as problem:
+    except Exception as problem:  # a module of the user's own may raise anything while it is imported
         why = f"{type(problem).__name__}: {problem}"
         raise InputError(f"{place}: expected a plug-in to import: {why}") from problem

@@ -130,6 +130,7 @@ class GapReasons:
         self._still_until_us: dict[str, int] = {}
         self._removed = ""
         self._removed_us: int | None = None
+        self._expired_us: int | None = None
         #: Member -> when its last session to end did so.
         self._ended_us: dict[str, int] = {}
         #: Its member id; empty once its session has ended.
@@ -252,7 +253,7 @@ class GapReasons:
         lasted_us = now_us - max(self._since_us, self._from_us)
         if cause == Cause.INITIAL_DELAY:
             return Reason.INITIAL_DELAY, ""
-        if now_us in self._ended_us.values():
+        if self._expired_us == now_us:
             return Reason.SESSION, ""
         still_us = self._still_until_us.get(self._last_joiner, 0) - self._others_joined_us
         if lasted_us <= SLOW_US and 2 * still_us <= lasted_us:
@@ -274,7 +275,7 @@ class GapReasons:
         self._handovers.removed(now_us, event)
         self._dead.discard(event.member_id)
         if event.cause == Cause.SESSION_EXPIRED:
-            self._ended_us[event.member] = now_us
+            self._expired_us = self._ended_us[event.member] = now_us
             if event.member_id == self._leader:
                 self._leader = ""
 

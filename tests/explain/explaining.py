@@ -42,7 +42,7 @@ def explained(trace: Path, window: Window = WHOLE) -> Explanation:
 
 
 def described_group(state: str, **members: str) -> str:
-    """What kafka-consumer-groups --describe prints of a group's state and members: what each has."""
+    """Return what kafka-consumer-groups --describe prints of a group; ``members``: the partitions of each."""
     if not members:
         return "Consumer group 'g' has no active members."
     states = "GROUP COORDINATOR (ID) ASSIGNMENT-STRATEGY STATE #MEMBERS"

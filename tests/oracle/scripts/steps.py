@@ -1,4 +1,4 @@
-"""What the random scripts of all kinds of groups have in common: chance, steps and virtual time."""
+"""The base of the random scripts of all kinds of groups: chance, steps and virtual time."""
 
 from __future__ import annotations
 
