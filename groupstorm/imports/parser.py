@@ -265,6 +265,7 @@ class LogParser(LogSource):
         """Whether this line belongs to the open message: it is indented, or all of a message of brod's."""
         opened = self._open
         raw = raw.removeprefix(self._margin.encode())
+        raw = raw.lstrip() if raw.lstrip().startswith(b"{") else raw
         if opened is None or self._more >= _MORE_LINES_MAX:
             return False
         indented = INDENTED.match(raw)
@@ -275,8 +276,8 @@ class LogParser(LogSource):
             return False
         self._more += 1
         if indented is not None and indented[0].startswith(b"{"):
-            record = json_in(text, len(text))
-            text = str(record[1].get("log", "")) if record and isinstance(record[1], dict) else ""
+            texts = (one for _, one, _ in texts_in((json_in(text, len(text)) or ("", ""))[1]))
+            text = next((one for one in texts if one.startswith(("\t", " "))), "")
         elif indented is not None:
             text = text[indented.end() :]
         self._open = opened._replace(message=f"{opened.message}\n{text.rstrip()}")
