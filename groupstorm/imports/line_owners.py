@@ -69,10 +69,17 @@ class LineOwners:
         self._groupless: dict[str, list[Observation]] = {}
         #: The last client of Java's, and its group: an exception that is logged after its line is its own.
         self._java: tuple[str, str] | None = None
+        #: Whether Java consumers say what they own: at WARN they say other things alone.
+        self._says_partitions = False
 
-    @property
-    def has_java(self) -> bool:
-        return self._java is not None
+    def is_said_again(self, kind: str) -> bool:
+        """Whether a line of Spring's container, or one without a prefix, says what its consumer says itself."""
+        is_spring = kind.startswith("spring-") and self._says_partitions
+        return is_spring or (kind.startswith("java-") and self._java is not None)
+
+    def begin(self, head: str) -> None:
+        """Take the beginning of a file: a rotated one may begin with the line of a container."""
+        self._says_partitions = self._says_partitions or " newly assigned partitions" in head
 
     def see(self, front: str, prefix: Prefix | None, pod: str) -> None:
         """Take what stands in front of a client's message. ``pod``: the pod or container that it names."""
@@ -103,6 +110,7 @@ class LineOwners:
         if prefix.writer is Writer.JAVA and group:
             self._groups[client] = group
             self._java = client, group
+            self._says_partitions = self._says_partitions or kind == "assigned"
         elif prefix.writer is Writer.STREAMS:
             if kind in _ENDS_OF_THREADS:
                 fields["client"] = f"{client}-consumer"

@@ -146,7 +146,9 @@ class LogParser(LogSource):
 
     def _pieces(self, file: LogFile) -> Iterator[bytes]:
         """The lines of a file as its program wrote them; of most logs only those that may say something."""
-        framing = Framing(file.bytes.peek(HEAD_BYTES)[:HEAD_BYTES].decode("utf-8", "replace"))
+        head = file.bytes.peek(HEAD_BYTES)[:HEAD_BYTES].decode("utf-8", "replace")
+        framing = Framing(head)
+        self._owners.begin(head)
         self._file = file if framing.is_plain else None
         if framing.is_plain:
             return self.pieces_with(file, _ANCHORS)
@@ -305,7 +307,7 @@ class LogParser(LogSource):
             self._now_us = self._now_us if time_us is None else time_us
             if "group" in found.fields and (prefix is None or prefix.writer is Writer.RDKAFKA):
                 self._owners.group_of(kind, found.fields["group"], found.fields, prefix)
-        if kind == NOTED or (kind.startswith(("spring-", "java-")) and self._owners.has_java):
+        if kind == NOTED or self._owners.is_said_again(kind):
             return  # the consumer of Spring's container says the same itself, or it is not known whose it is
         if time_us is None:
             self.untimed += 1

@@ -50,6 +50,20 @@ def test_spring_beside_its_consumers_own_lines(tmp_path: Path) -> None:
     assert [row["member"] for row in rows(tmp_path, "partitions_assigned")] == ["c-1"]
 
 
+def test_a_rotated_log_that_begins_with_springs_container(tmp_path: Path) -> None:
+    """The consumer's own line is in the file before."""
+    container = SPRING.format("00:00", 0, "assigned: [t-0]")
+    answer(tmp_path, container + client_line(60, "Adding newly assigned partitions: t-0"))
+    assert [row["member"] for row in rows(tmp_path, "partitions_assigned")] == ["c-1"]
+
+
+def test_spring_beside_a_consumer_that_logs_warnings_alone(tmp_path: Path) -> None:
+    late = client_line(60, "consumer poll timeout has expired. This means the time between")
+    log = SPRING.format("00:00", 0, "assigned: [t-0]") + late + SPRING.format("02:00", 0, "lost: [t-0]")
+    answer(tmp_path, log)
+    assert [row["partitions"] for row in rows(tmp_path, "partitions_lost")] == [["t-0"]]
+
+
 NEST = (
     '[Nest] 1  - {0}   {1} [ServerKafka] {1} {2} {{"timestamp":"2026-03-04T{0}Z","logger":"kafkajs",{3}}}\n'
 )
