@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from groupstorm.imports.prefixes import Prefix, Writer
-from groupstorm.imports.source import POD, Observation
+from groupstorm.imports.source import BY_HAND, NOTED, POD, Observation
 from groupstorm.imports.templates import (
     APPEND_REFUSED,
     BROKER_CONFIG,
@@ -69,6 +69,8 @@ class LineOwners:
         self._groupless: dict[str, list[Observation]] = {}
         #: The last client of Java's, and its group: an exception that is logged after its line is its own.
         self._java: tuple[str, str] | None = None
+        #: Java clients that assign their partitions themselves, as Flink's and Spark's: they are no members.
+        self._by_hand: set[str] = set()
         #: Whether Java consumers say what they own: at WARN they say other things alone.
         self._says_partitions = False
 
@@ -111,6 +113,11 @@ class LineOwners:
             self._groups[client] = group
             self._java = client, group
             self._says_partitions = self._says_partitions or kind == "assigned"
+            if kind == NOTED:
+                self._by_hand.add(client)
+            elif kind == "subscribed":
+                self._by_hand.discard(client)
+            fields[BY_HAND] = client in self._by_hand
         elif prefix.writer is Writer.STREAMS:
             if kind in _ENDS_OF_THREADS:
                 fields["client"] = f"{client}-consumer"

@@ -28,7 +28,7 @@ from groupstorm.imports.envelopes import (
 from groupstorm.imports.line_owners import LineOwners
 from groupstorm.imports.lines import HEAD_BYTES, INDENTED, Log, LogFile
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
-from groupstorm.imports.source import NOTED, LogSource, Observation
+from groupstorm.imports.source import BY_HAND, NOTED, LogSource, Observation
 from groupstorm.imports.templates import BARE, BARE_BEGINNING, CATALOGUES, Catalogue, Found
 from groupstorm.imports.times import Instant, instant, sights
 
@@ -307,6 +307,8 @@ class LogParser(LogSource):
             self._now_us = self._now_us if time_us is None else time_us
             if "group" in found.fields and (prefix is None or prefix.writer is Writer.RDKAFKA):
                 self._owners.group_of(kind, found.fields["group"], found.fields, prefix)
+            if BY_HAND in found.fields and prefix is not None:
+                self._owners.group_of(kind, prefix.group, found.fields, prefix)
         if kind == NOTED or self._owners.is_said_again(kind):
             return  # the consumer of Spring's container says the same itself, or it is not known whose it is
         if time_us is None:

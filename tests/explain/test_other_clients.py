@@ -176,6 +176,52 @@ def test_librdkafka_without_debug_that_is_too_slow_again(tmp_path: Path) -> None
     assert "3 times" in one.findings[0].match.sentence
 
 
+def test_librdkafka_without_debug_that_is_too_slow_and_later_silent(tmp_path: Path) -> None:
+    """What it was answered after the slow batch is not why its session ended, and the slow batch is known."""
+    at = "%4|{}.000|{}|rdkafka#consumer-1| [thrd:main]: {}\n"
+    late = "Application maximum poll interval (300000ms) exceeded by 2ms (adjust it): leaving group"
+    refused = 'KafkaError{code=UNKNOWN_MEMBER_ID,val=25,str="Commit failed: Broker: Unknown member"}\n'
+    silent = "after 45010 ms without a successful response from the group coordinator (broker 2, last error was "
+    log = (
+        at.format(1772618400, "MAXPOLL", late)
+        + f"2026-03-04 10:04:00,000 ERROR app {refused}"
+        + at.format(
+            1772620200,
+            "SESSTMOUT",
+            f"Consumer group session timed out (in join-state steady) {silent}Broker: Not coordinator): "
+            "revoking assignment and rejoining group",
+        )
+    )
+    matches = {finding.pattern.name: finding.match for finding in answer(tmp_path, log).findings}
+    assert matches["session-expired"].sentence.endswith("rdkafka#consumer-1 was answered NOT_COORDINATOR.")
+    assert "UNKNOWN_MEMBER_ID" not in matches["session-expired"].sentence
+    assert not matches["zombie"].unknown
+
+
+def test_a_reader_of_flink_whose_commits_are_refused(tmp_path: Path) -> None:
+    """It assigns its partitions by hand: it is no member that works on, and has no onPartitionsLost."""
+    log = client_line(0, "Assigned to partition(s): t-0, t-1", "flink-0") + "".join(
+        client_line(
+            60 * minute,
+            "Offset commit failed on partition t-0 at offset 7: The coordinator is not aware of this member.",
+            "flink-0",
+        )
+        for minute in (1, 2)
+    )
+    one = answer(tmp_path, log)
+    assert names(one) == ["assigned-by-hand"]
+    assert one.findings[0].match.sentence.startswith("flink-0's commits were refused 2 times in 60.0 s")
+
+
+def test_consumers_of_a_group_whose_coordinators_log_is_not_there(tmp_path: Path) -> None:
+    """No client of a consumer group assigns: no log of a leader would help."""
+    log = client_line(0, "Member aB3 with epoch 1 transitioned from JOINING to RECONCILING.")
+    assert answer(tmp_path, log).history.missing["ownership"] == (
+        "who owned which partition is not known: add the records of __consumer_offsets, or the log of the "
+        "group's coordinator"
+    )
+
+
 def test_the_plan_of_a_leader_of_kafka_go(tmp_path: Path) -> None:
     """It stands in front of the line that says the generation; a member's id has slashes."""
     ids = ("main@h (github.com/segmentio/kafka-go)-df42", "main@i (github.com/segmentio/kafka-go)-ee11")

@@ -18,6 +18,7 @@ from groupstorm.explain.incidents import (
     NOT_AUTHORIZED,
     REBALANCING,
     UNRELEASED,
+    ZOMBIE_ERRORS,
     Refusal,
 )
 from groupstorm.explain.patterns.selecting import begins_after, unique
@@ -51,6 +52,15 @@ def commit_in_rebalance(history: History) -> Match | None:
     """A commit was refused because the group was rebalancing: the member has to poll() first, and may have
     lost the partitions by then."""
     return _told(history, lambda one: one.api == COMMIT and one.error == REBALANCING)
+
+
+def assigned_by_hand(history: History) -> Match | None:
+    """Commits were refused of a client that assigns its partitions by hand (Flink's source, Spark): while a
+    group has members, its coordinator takes commits of those alone."""
+    found = _told(history, lambda one: one.error in ZOMBIE_ERRORS and not history.is_member(one.member))
+    if found is not None:
+        found.unknown = "who the members are: add the log of the group's coordinator"
+    return found
 
 
 def _never_rejoined(one: Refusal) -> bool:

@@ -6,6 +6,8 @@ from typing import Final, NamedTuple
 
 #: In the detail of `MemberConfigured`, beside Kafka's settings: the host from which the client connects.
 CLIENT_HOST: Final = "client.host"
+#: There, too: "by hand" if the client assigns its partitions itself, and is no member.
+ASSIGNED: Final = "partitions.assigned"
 
 
 class GroupImported(NamedTuple):
