@@ -98,6 +98,20 @@ def test_the_leader_of_franz_go_in_json(tmp_path: Path) -> None:
     assert [(row["generation"], row["protocol"]) for row in stable] == [(4, "cooperative-sticky")]
 
 
+def test_a_heartbeat_of_franz_go_that_is_refused(tmp_path: Path) -> None:
+    """The loop around it says its error again, before it joins."""
+    error = "err: UNKNOWN_MEMBER_ID: The coordinator is not aware of this member."
+    said = (
+        f"heartbeat errored; group: g, {error}",
+        f"join and sync loop errored; group: g, {error}, consecutive_errors: 1, backoff: 250ms",
+        "joining group; group: g",
+        f"join and sync loop errored; group: g, {error}, consecutive_errors: 2, backoff: 500ms",
+    )
+    log = "".join(f"2026-03-04 10:00:0{at} [ERROR] {one}\n" for at, one in enumerate(said))
+    import_texts(tmp_path, {"app.log": log})
+    assert [row["api"] for row in rows(tmp_path, "request_refused")] == ["Heartbeat", "JoinGroup"]
+
+
 @pytest.mark.parametrize(
     "line",
     [
