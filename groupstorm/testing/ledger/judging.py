@@ -55,6 +55,11 @@ class Judge:
             if (one.partition, one.offset) in self._numbers:
                 self._of_record[one.partition, one.offset].append(one)
         self._stints = Stints(history, self._committed)
+        #: Partition -> the first offset that the group is known to have committed, or an instance to have begun.
+        self._first: dict[str, int] = {}
+        for known in (*history.commits, *history.processings):
+            first = self._first.setdefault(known.partition, known.offset)
+            self._first[known.partition] = min(first, known.offset)
 
     def findings(self) -> list[Finding]:
         """All findings, in the order of the inputs within each kind."""
@@ -94,7 +99,10 @@ class Judge:
             if self._rules.is_over and committed.last.offset <= record.offset:
                 kind = Kind.UNPROCESSED
                 shown.append(committed.last)
-            yield self._finding(kind, record, _begun(processings), shown)
+            detail = _begun(processings)
+            if record.offset < self._first.get(record.partition, 0):
+                detail += ", nor any record before it: auto.offset.reset=latest begins behind them"
+            yield self._finding(kind, record, detail, shown)
 
     def _doubles(self, record: Input, processings: Sequence[Processing]) -> Iterator[Finding]:
         complete = [one for one in processings if one.is_complete]
