@@ -21,7 +21,6 @@ from groupstorm.history.unknown import REBALANCES, WITHOUT_OWNERS
 from groupstorm.imports.timeline.group import NO_PARTITIONS
 from groupstorm.imports.timeline.streams import THREAD
 from groupstorm.trace.events.group_states import Cause
-from groupstorm.trace.events.imported import ASSIGNED
 
 #: Rows of so long a time show that a group is quiet, or that nobody comes back.
 _QUIET_US: Final = 60_000_000
@@ -194,10 +193,6 @@ class History:
         names = (*self.attempts, *(one.member for one in self.changes), *told)
         is_theirs = self.is_streams or "streams" in self.settings.libraries.values()
         return is_theirs or any(THREAD in one for one in names)
-
-    def is_member(self, name: str) -> bool:
-        """Whether a client that was refused something assigns no partitions by hand (Flink's and Spark's do)."""
-        return ASSIGNED not in self.settings.of_member.get(name, {})
 
     @property
     def shown_us(self) -> int:

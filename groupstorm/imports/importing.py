@@ -25,13 +25,7 @@ from groupstorm.imports.prefixes import Writer, find_prefix
 from groupstorm.imports.provenance import Rows, Why, with_memberless_times, with_own_names
 from groupstorm.imports.source import POD, LogSource, Observation, with_topic_names
 from groupstorm.imports.spill import SpillingSorter
-from groupstorm.imports.timeline.group import (
-    ADD_ASSIGNMENTS,
-    ADD_GENERATIONS,
-    NO_PARTITIONS,
-    OWNERS_UNKNOWN,
-    GroupRecord,
-)
+from groupstorm.imports.timeline.group import NO_PARTITIONS, OWNERS_UNKNOWN, GroupRecord
 from groupstorm.imports.timeline.groups import OWN_MEMBER_ID, GroupTimeline, ObservationsByGroup
 from groupstorm.imports.timeline.streams import THREAD
 from groupstorm.imports.timeline.summary import GroupSummary
@@ -286,9 +280,7 @@ def _describe(record: GroupRecord, rows: Rows, origin: str) -> None:
     event = imported.GroupImported(record.name, record.view, origin)
     rows.add(record.first, Source.WORLD, event, Why(rule="made by groupstorm import"), -9)
     if not record.summary.rounds_known and not record.owners_described:
-        unknown = NO_PARTITIONS if record.is_connect else OWNERS_UNKNOWN
-        if record.is_modern:  # no client leads
-            unknown = OWNERS_UNKNOWN.replace(ADD_ASSIGNMENTS, ADD_GENERATIONS)
+        unknown = NO_PARTITIONS if record.is_connect else OWNERS_UNKNOWN[record.is_modern]
         _, sentence = record.summary.missing.setdefault("ownership", (1, unknown))
         missing = imported.EvidenceMissing(record.name, "ownership", None, sentence)
         rows.add(record.first, Source.WORLD, missing, Why(missing=True), -8)

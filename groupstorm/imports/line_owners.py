@@ -72,16 +72,12 @@ class LineOwners:
         #: Java clients that assign their partitions themselves, as Flink's and Spark's: they are no members.
         self._by_hand: set[str] = set()
         #: Whether Java consumers say what they own: at WARN they say other things alone.
-        self._says_partitions = False
+        self.says_partitions = False
 
     def is_said_again(self, kind: str) -> bool:
-        """Whether a line of Spring's container, or one without a prefix, says what its consumer says itself."""
-        is_spring = kind.startswith("spring-") and self._says_partitions
-        return is_spring or (kind.startswith("java-") and self._java is not None)
-
-    def begin(self, head: str) -> None:
-        """Take the beginning of a file: a rotated one may begin with the line of a container."""
-        self._says_partitions = self._says_partitions or " newly assigned partitions" in head
+        """Whether a line of Spring's container, or one without a prefix, says what its consumer says."""
+        is_said = self._java is not None and kind.startswith("java-")
+        return is_said or (self.says_partitions and kind.startswith("spring-"))
 
     def see(self, front: str, prefix: Prefix | None, pod: str) -> None:
         """Take what stands in front of a client's message. ``pod``: the pod or container that it names."""
@@ -112,7 +108,7 @@ class LineOwners:
         if prefix.writer is Writer.JAVA and group:
             self._groups[client] = group
             self._java = client, group
-            self._says_partitions = self._says_partitions or kind == "assigned"
+            self.says_partitions |= kind == "assigned"
             if kind == NOTED:
                 self._by_hand.add(client)
             elif kind == "subscribed":
@@ -130,6 +126,7 @@ class LineOwners:
             return group
         if kind in EXCEPTIONS and self._java is not None:
             fields["client"], group = self._java
+            fields[BY_HAND] = fields["client"] in self._by_hand
             return group
         said = fields.get("client") or self._of_kafkajs(kind, fields.get("clientId"), fields.get("memberId"))
         process = f"{self._pod} {said}" if self._pod and said else str(said or self._handle)

@@ -148,7 +148,7 @@ class LogParser(LogSource):
         """The lines of a file as its program wrote them; of most logs only those that may say something."""
         head = file.bytes.peek(HEAD_BYTES)[:HEAD_BYTES].decode("utf-8", "replace")
         framing = Framing(head)
-        self._owners.begin(head)
+        self._owners.says_partitions |= " newly assigned partitions" in head  # a rotated file begins anywhere
         self._file = file if framing.is_plain else None
         if framing.is_plain:
             return self.pieces_with(file, _ANCHORS)
@@ -267,7 +267,7 @@ class LogParser(LogSource):
         """Whether this line belongs to the open message: it is indented, or all of a message of brod's."""
         opened = self._open
         raw = raw.removeprefix(self._margin.encode())
-        raw = raw.lstrip() if raw.lstrip().startswith(b"{") else raw
+        raw = raw.lstrip() if raw.lstrip().startswith(b"{") else raw  # of a list of records, printed
         if opened is None or self._more >= _MORE_LINES_MAX:
             return False
         indented = INDENTED.match(raw)

@@ -195,7 +195,9 @@ def test_librdkafka_without_debug_that_is_too_slow_and_later_silent(tmp_path: Pa
     at = "%4|{}.000|{}|rdkafka#consumer-1| [thrd:main]: {}\n"
     late = "Application maximum poll interval (300000ms) exceeded by 2ms (adjust it): leaving group"
     refused = 'KafkaError{code=UNKNOWN_MEMBER_ID,val=25,str="Commit failed: Broker: Unknown member"}\n'
-    silent = "after 45010 ms without a successful response from the group coordinator (broker 2, last error was "
+    silent = (
+        "after 45010 ms without a successful response from the group coordinator (broker 2, last error was "
+    )
     log = (
         at.format(1772618400, "MAXPOLL", late)
         + f"2026-03-04 10:04:00,000 ERROR app {refused}"
@@ -224,7 +226,8 @@ def test_a_reader_of_flink_whose_commits_are_refused(tmp_path: Path) -> None:
     )
     one = answer(tmp_path, log)
     assert names(one) == ["assigned-by-hand"]
-    assert one.findings[0].match.sentence.startswith("flink-0's commits were refused 2 times in 60.0 s")
+    said = "flink-0's simple OffsetCommit requests were refused 2 times in 60.0 s"
+    assert one.findings[0].match.sentence.startswith(said)
 
 
 def test_consumers_of_a_group_whose_coordinators_log_is_not_there(tmp_path: Path) -> None:

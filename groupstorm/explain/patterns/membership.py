@@ -179,7 +179,6 @@ def zombies(history: History) -> Match | None:
     counts = history.of_kind("commit-refused-counted")
     late = history.of_kind("commit-refused", "out-of-group", "poll-timeout-lost", "fenced")
     late += [one for one in history.of_kind("lost") if one.row.get("cause") in ZOMBIE_ERRORS]
-    refused, late = [[one for one in ones if history.is_member(one.member)] for ones in (refused, late)]
     both_s = (history.figures.dual_owner_seconds if history.figures is not None else None) or 0
     if history.is_imported and not late:
         both_s = 0  # the first of two owners may as well have died: no line shows that it lives
@@ -187,9 +186,9 @@ def zombies(history: History) -> Match | None:
         return None
     sentences = []
     told = [one for one in history.refusals if one.api == COMMIT and one.error in ZOMBIE_ERRORS]
-    told = [one for one in told if history.is_member(one.member)]
     if told:
-        sentences += [*(one.sentence for one in told[:_NAMED_MAX]), *(["And more like it."] if len(told) > _NAMED_MAX else [])]
+        sentences += [one.sentence for one in told[:_NAMED_MAX]]
+        sentences += ["And more like it."] * (len(told) > _NAMED_MAX)
     elif refused or counts:
         times = len(refused) or sum(int(one.row["count"]) for one in counts)
         errors = listed(sorted({str(one.row.get("error")) for one in (*refused, *counts)}))

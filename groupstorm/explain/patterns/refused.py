@@ -23,6 +23,7 @@ from groupstorm.explain.incidents import (
 )
 from groupstorm.explain.patterns.selecting import begins_after, unique
 from groupstorm.history.reasons import SLOW_US
+from groupstorm.trace.events.imported import SIMPLE_COMMIT
 from groupstorm.wording import counted, lasting, listed
 
 #: A member that is refused so often, and comes into no generation, turns in circles.
@@ -57,10 +58,7 @@ def commit_in_rebalance(history: History) -> Match | None:
 def assigned_by_hand(history: History) -> Match | None:
     """Commits were refused of a client that assigns its partitions by hand (Flink's source, Spark): while a
     group has members, its coordinator takes commits of those alone."""
-    found = _told(history, lambda one: one.error in ZOMBIE_ERRORS and not history.is_member(one.member))
-    if found is not None:
-        found.unknown = "who the members are: add the log of the group's coordinator"
-    return found
+    return _told(history, lambda one: one.api == SIMPLE_COMMIT and one.error in ZOMBIE_ERRORS)
 
 
 def _never_rejoined(one: Refusal) -> bool:

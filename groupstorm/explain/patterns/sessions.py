@@ -86,8 +86,8 @@ def session_expired(history: History) -> Match | None:
         )
         from_us = min(one.time_us for one in history.of_kind("session-timeout")) - RESTART_US
         answers = [one for one in history.refusals if one.member in silent.members]
-        answers = [one for one in answers if one.last["time_us"] >= from_us]
-        answers = [one for one in answers if one.error in ZOMBIE_ERRORS | COORDINATOR_ERRORS]
+        errors = ZOMBIE_ERRORS | COORDINATOR_ERRORS
+        answers = [one for one in answers if one.error in errors and one.last["time_us"] >= from_us]
         silent.sentence += "".join(f" {one.member} was answered {one.error}." for one in answers[:_NAMED_MAX])
         why = "whether the coordinator removed them, or was itself out of reach: add the broker's log"
         silent.unknown = "" if answers else why

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from groupstorm.imports.provenance import Why
-from groupstorm.imports.source import BY_HAND, Observation
+from groupstorm.imports.source import Observation
 from groupstorm.imports.timeline.group import NULL
 from groupstorm.imports.timeline.member import Member
 from groupstorm.imports.timeline.part import Handlers
@@ -209,10 +209,6 @@ class ClientMember(Member):
     def _refused(self, line: Observation) -> None:
         self._learn(line.fields.get("member_id"))
         found = refusal(line)
-        by_hand = {imported.ASSIGNED: "by hand"}
-        if line.fields.get(BY_HAND) and not by_hand.items() <= self._deaths.configured.items():
-            self._deaths.configured.update(by_hand)
-            self._configured(line, by_hand)
         if found is not None:
             self._request_refused(line, *found)
 

@@ -32,8 +32,11 @@ _OPEN_ROUNDS: Final = 4
 ADD_ASSIGNMENTS: Final = (
     "add the log of the group's leader (its client logs the assignment of every member), or of every member"
 )
-OWNERS_UNKNOWN: Final = f"who owned which partition is not known: {ADD_ASSIGNMENTS}"
 ADD_GENERATIONS: Final = "add the records of __consumer_offsets, or the log of the group's coordinator"
+#: Of a classic group, and of one of KIP-848, in which no client leads.
+OWNERS_UNKNOWN: Final = tuple(
+    f"who owned which partition is not known: {one}" for one in (ADD_ASSIGNMENTS, ADD_GENERATIONS)
+)
 _BETWEEN_DESCRIPTIONS: Final = (
     "what happened between two descriptions is known only by what differs: there may be more rebalances, and "
     "how long one took is not known"
@@ -371,7 +374,7 @@ class GroupRecord:
             self.emit(said, imported.OwnershipKnown(self.name, one.generation), None, Source.WORLD, -4)
         else:
             self.summary.rounds_unknown += 1
-            self.summary.missing.setdefault("ownership", (0, OWNERS_UNKNOWN))
+            self.summary.missing.setdefault("ownership", (0, OWNERS_UNKNOWN[False]))
             what = f"who got which partition in generation {one.generation}"
             self.is_missing(said, "ownership", one.generation, f"{what} is not known: {ADD_ASSIGNMENTS}", -4)
 

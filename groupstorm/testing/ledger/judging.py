@@ -55,11 +55,9 @@ class Judge:
             if (one.partition, one.offset) in self._numbers:
                 self._of_record[one.partition, one.offset].append(one)
         self._stints = Stints(history, self._committed)
-        #: Partition -> the first offset that the group is known to have committed, or an instance to have begun.
-        self._first: dict[str, int] = {}
-        for known in (*history.commits, *history.processings):
-            first = self._first.setdefault(known.partition, known.offset)
-            self._first[known.partition] = min(first, known.offset)
+        #: Partition -> the first offset that the group has committed, or an instance has begun.
+        known: list[Commit | Processing] = [*history.commits, *history.processings]
+        self._first = {one.partition: one.offset for one in sorted(known, key=lambda one: -one.offset)}
 
     def findings(self) -> list[Finding]:
         """All findings, in the order of the inputs within each kind."""

@@ -6,8 +6,7 @@ from typing import Final, NamedTuple
 
 #: In the detail of `MemberConfigured`, beside Kafka's settings: the host from which the client connects.
 CLIENT_HOST: Final = "client.host"
-#: There, too: "by hand" if the client assigns its partitions itself, and is no member.
-ASSIGNED: Final = "partitions.assigned"
+SIMPLE_COMMIT: Final = "simple OffsetCommit"
 
 
 class GroupImported(NamedTuple):
@@ -108,7 +107,8 @@ class WorkAssigned(NamedTuple):
 class RequestRefused(NamedTuple):
     """A client's log says that a request of it was refused (``error``, "unknown" if the words are not known).
 
-    ``api``: JoinGroup, SyncGroup, Heartbeat, OffsetCommit; FindCoordinator if the client lost its
+    ``api``: JoinGroup, SyncGroup, Heartbeat, OffsetCommit (`SIMPLE_COMMIT` of a client that assigns its
+    partitions by hand, and is no member); FindCoordinator if the client lost its
     coordinator; "unknown" if the line does not say it.
     """
 
