@@ -311,8 +311,7 @@ def _members(members: Sequence[str], history: History) -> str:
 
 def _named(name: str, history: History) -> str:
     """A member's name, with its client id if the name is an id that does not begin with it (KIP-848)."""
-    client = history.settings.get("client.id", name)
-    return f"{name} ({client})" if client else name
+    return f"{name} ({client})" if (client := history.settings.get("client.id", name)) else name
 
 
 def _print_row(row: Row, lines: Mapping[str, str], told: set[str]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from groupstorm.imports.prefixes import Prefix, Writer
-from groupstorm.imports.source import BY_HAND, NOTED, POD, Observation
+from groupstorm.imports.source import BY_HAND, POD, Observation
 from groupstorm.imports.templates import (
     APPEND_REFUSED,
     BROKER_CONFIG,
@@ -70,7 +70,7 @@ class LineOwners:
         #: The last client of Java's, and its group: an exception that is logged after its line is its own.
         self._java: tuple[str, str] | None = None
         #: Java clients that assign their partitions themselves, as Flink's and Spark's: they are no members.
-        self._by_hand: set[str] = set()
+        self.by_hand: set[str] = set()
         #: Whether Java consumers say what they own: at WARN they say other things alone.
         self.says_partitions = False
 
@@ -109,11 +109,9 @@ class LineOwners:
             self._groups[client] = group
             self._java = client, group
             self.says_partitions |= kind == "assigned"
-            if kind == NOTED:
-                self._by_hand.add(client)
-            elif kind == "subscribed":
-                self._by_hand.discard(client)
-            fields[BY_HAND] = client in self._by_hand
+            if kind == "subscribed":
+                self.by_hand.discard(client)
+            fields[BY_HAND] = client in self.by_hand
         elif prefix.writer is Writer.STREAMS:
             if kind in _ENDS_OF_THREADS:
                 fields["client"] = f"{client}-consumer"
@@ -126,7 +124,7 @@ class LineOwners:
             return group
         if kind in EXCEPTIONS and self._java is not None:
             fields["client"], group = self._java
-            fields[BY_HAND] = fields["client"] in self._by_hand
+            fields[BY_HAND] = fields["client"] in self.by_hand
             return group
         said = fields.get("client") or self._of_kafkajs(kind, fields.get("clientId"), fields.get("memberId"))
         process = f"{self._pod} {said}" if self._pod and said else str(said or self._handle)

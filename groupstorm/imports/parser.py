@@ -308,7 +308,7 @@ class LogParser(LogSource):
             if "group" in found.fields and (prefix is None or prefix.writer is Writer.RDKAFKA):
                 self._owners.group_of(kind, found.fields["group"], found.fields, prefix)
             if BY_HAND in found.fields and prefix is not None:
-                self._owners.group_of(kind, prefix.group, found.fields, prefix)
+                self._owners.by_hand.add(str(prefix.client))
         if kind == NOTED or self._owners.is_said_again(kind):
             return  # the consumer of Spring's container says the same itself, or it is not known whose it is
         if time_us is None:

@@ -10,7 +10,7 @@ import pytest
 from groupstorm.problems import InputError
 from tests.explain.explaining import names
 from tests.explain.test_first_answers import answer, printed
-from tests.imports.importing import client_line, import_texts, rows
+from tests.imports.importing import client_line, figures, import_texts, rows
 
 SPRING = (
     "2026-03-04 10:{}.000  INFO 1 --- [ntainer#0-{}-C-1] o.s.k.l.KafkaMessageListenerContainer    : g: "
@@ -83,6 +83,7 @@ def test_kafkajs_behind_a_frameworks_prefix(tmp_path: Path) -> None:
     answer(tmp_path, log)
     assert [row["cause"] for row in rows(tmp_path, "rejoin_requested")] == ["group-rebalancing"]
     assert [row["partitions"] for row in rows(tmp_path, "partitions_assigned")] == [["t-0", "t-1"]]
+    assert (figures(tmp_path)["g"].answer or "").startswith("at least 0 generations; ")  # it names none
 
 
 def test_the_leader_of_franz_go_in_json(tmp_path: Path) -> None:

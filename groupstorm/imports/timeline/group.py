@@ -33,10 +33,9 @@ ADD_ASSIGNMENTS: Final = (
     "add the log of the group's leader (its client logs the assignment of every member), or of every member"
 )
 ADD_GENERATIONS: Final = "add the records of __consumer_offsets, or the log of the group's coordinator"
+_UNKNOWN: Final = "who owned which partition is not known"
 #: Of a classic group, and of one of KIP-848, in which no client leads.
-OWNERS_UNKNOWN: Final = tuple(
-    f"who owned which partition is not known: {one}" for one in (ADD_ASSIGNMENTS, ADD_GENERATIONS)
-)
+OWNERS_UNKNOWN: Final = f"{_UNKNOWN}: {ADD_ASSIGNMENTS}", f"{_UNKNOWN}: {ADD_GENERATIONS}"
 _BETWEEN_DESCRIPTIONS: Final = (
     "what happened between two descriptions is known only by what differs: there may be more rebalances, and "
     "how long one took is not known"
@@ -304,7 +303,7 @@ class GroupRecord:
             self.rows.add(self.first, Source.WORLD, event, Why([self.last], missing=True), -7)
         silent = sorted(client for client, has_topics in self.clients.items() if not has_topics)
         if silent and not self.is_connect and self.last is not None and self.view == "members":
-            sentence = f"what {silent[0]} subscribes to is not logged: add its log from its start on"
+            sentence = f"what {silent[0]} subscribes to is not logged: its log may say so at its start"
             self.is_missing(self.last, "subscriptions", None, sentence)
 
     def _see_unnamed(self, one: Round, named: int) -> None:

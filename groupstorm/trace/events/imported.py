@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 #: In the detail of `MemberConfigured`, beside Kafka's settings: the host from which the client connects.
 CLIENT_HOST: Final = "client.host"
+#: The `RequestRefused.api` of a client that assigns its partitions by hand, as Flink and Spark do.
 SIMPLE_COMMIT: Final = "simple OffsetCommit"
 
 
@@ -107,9 +108,8 @@ class WorkAssigned(NamedTuple):
 class RequestRefused(NamedTuple):
     """A client's log says that a request of it was refused (``error``, "unknown" if the words are not known).
 
-    ``api``: JoinGroup, SyncGroup, Heartbeat, OffsetCommit (`SIMPLE_COMMIT` of a client that assigns its
-    partitions by hand, and is no member); FindCoordinator if the client lost its
-    coordinator; "unknown" if the line does not say it.
+    ``api``: JoinGroup, SyncGroup, Heartbeat, OffsetCommit (`SIMPLE_COMMIT` of a client that is no member);
+    FindCoordinator if the client lost its coordinator; "unknown" if the line does not say it.
     """
 
     group: str
