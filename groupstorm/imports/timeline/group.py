@@ -30,7 +30,8 @@ NULL: Final[Any] = None
 _OPEN_ROUNDS: Final = 4
 
 ADD_ASSIGNMENTS: Final = (
-    "add the log of the group's leader (its client logs the assignment of every member), or of every member"
+    "add the log of the group's leader (its client may log the assignment of every member), of every member, "
+    "or the records of __consumer_offsets"
 )
 ADD_GENERATIONS: Final = "add the records of __consumer_offsets, or the log of the group's coordinator"
 _UNKNOWN: Final = "who owned which partition is not known"

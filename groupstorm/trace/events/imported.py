@@ -6,8 +6,7 @@ from typing import Final, NamedTuple
 
 #: In the detail of `MemberConfigured`, beside Kafka's settings: the host from which the client connects.
 CLIENT_HOST: Final = "client.host"
-#: The `RequestRefused.api` of a client that assigns its partitions by hand, as Flink and Spark do.
-SIMPLE_COMMIT: Final = "simple OffsetCommit"
+SIMPLE_COMMIT: Final = "simple OffsetCommit"  # of a client that assigns its partitions by hand, as Flink's
 
 
 class GroupImported(NamedTuple):
