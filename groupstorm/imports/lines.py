@@ -154,7 +154,7 @@ _STAMP = rb"\d{4}-\d\d-\d\dT\d\d:\d\d:[\d.]+(?:Z|[+-]\d\d:\d\d) "
 #: container or a collector has in front of each line. Spring's lines have a blank behind their own time.
 INDENTED = re.compile(
     rb'(?:%s(?:stdout|stderr) [FP] |\{"log": ?")?(?=[\t ]|\\t)|%s(?=\t)' % (_STAMP, _STAMP)
-    + rb'|\{[^\n]*?": ?"(?=\\t)|[^\t\n]{1,200}(?=\t[\w.]+ = |\t[A-Z][\w() -]+: )'
+    + rb'|\{[^\n]*?": ?"(?=\\t)|[^\t\n]{1,200}(?=\t[\w.]+ = |\t[A-Z][a-z][\w() -]*: )'
 )
 
 
