@@ -380,9 +380,9 @@ class Recorder:
         else:
             history.members_before += 1 if change.kind is ChangeKind.CAME else -1
         history.is_empty = history.is_empty and change.kind is not ChangeKind.CAME
-        client = change.row.get("member", change.member)
-        if change.member == change.member_id and not change.member.startswith(client):
-            history.settings.of_member.setdefault(change.member, {})["client.id"] = client
+        own, client = change.member, change.row.get("member", "")
+        if own == change.member_id and client not in own:
+            history.settings.of_member.setdefault(own, {})["client.id"] = client
         self._epochs.changed(change)
         now = self._round
         if now is not None and (now.joined is None or not self._is_lost(now, change.row)):

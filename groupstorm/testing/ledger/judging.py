@@ -55,9 +55,9 @@ class Judge:
             if (one.partition, one.offset) in self._numbers:
                 self._of_record[one.partition, one.offset].append(one)
         self._stints = Stints(history, self._committed)
-        #: Partition -> the first offset that the group has committed, or an instance has begun.
-        known: list[Commit | Processing] = [*history.commits, *history.processings]
-        self._first = {one.partition: one.offset for one in sorted(known, key=lambda one: -one.offset)}
+        seen: list[Commit | Processing] = [*history.commits, *history.processings]
+        seen.sort(key=lambda one: -one.offset)
+        self._first_offsets = {one.partition: one.offset for one in seen}
 
     def findings(self) -> list[Finding]:
         """All findings, in the order of the inputs within each kind."""
@@ -98,7 +98,7 @@ class Judge:
                 kind = Kind.UNPROCESSED
                 shown.append(committed.last)
             detail = _begun(processings)
-            if record.offset < self._first.get(record.partition, 0):
+            if record.offset < self._first_offsets.get(record.partition, 0):
                 detail += ", nor any record before it: auto.offset.reset=latest begins behind them"
             yield self._finding(kind, record, detail, shown)
 
