@@ -304,9 +304,14 @@ def _members(members: Sequence[str], history: History) -> str:
     for name in members[:_NAMED_MAX]:
         known = (history.settings.libraries.get(name), history.settings.get(CLIENT_HOST, name))
         said = ", ".join(one for one in known if one)
-        named.append(f"{name} ({said})" if said else name)
+        named.append(f"{_named(name, history)}{f' ({said})' if said else ''}")
     more = len(members) - len(named)
     return listed([*named, f"{more:,} more"]) if more else listed(named)
+
+
+def _named(name: str, history: History) -> str:
+    """A member's name, with its client id if the name is an id that does not begin with it (KIP-848)."""
+    return f"{name} ({client})" if (client := history.settings.get("client.id", name)) else name
 
 
 def _print_row(row: Row, lines: Mapping[str, str], told: set[str]) -> None:
@@ -328,7 +333,7 @@ def _culprits_grid(history: History, found: Sequence[Culprit]) -> Grid:
     """Who began the rebalances, and what these cost."""
     rows = [
         GridRow(
-            one.member or "nobody named",
+            _named(one.member, history) or "nobody named",
             (
                 one.cause,
                 f"{len(one.rebalances):,}",
@@ -369,7 +374,7 @@ def _rebalances_grid(history: History, findings: Sequence[Finding]) -> Grid:
     def row(one: Rebalance) -> GridRow:
         cells = (
             one.cause,
-            one.culprit or "-",
+            _named(one.culprit, history) or "-",
             f"{len(one.rounds):,}",
             _lasted([one], history),
             _no_owner_for(one, history),

@@ -9,6 +9,7 @@ from typing import Final
 
 from groupstorm.history.causes import ASKED_TO_STOP
 from groupstorm.history.rebalances import Row
+from groupstorm.trace.events.imported import SIMPLE_COMMIT
 from groupstorm.wording import counted, lasting
 
 #: Errors with which a coordinator refuses what a member sends that is no member any more.
@@ -65,7 +66,7 @@ def _counted(row: Row) -> str | None:
 
 
 def _request_refused(row: Row) -> str | None:
-    if row["error"] in ZOMBIE_ERRORS:
+    if row["error"] in ZOMBIE_ERRORS and row["api"] != SIMPLE_COMMIT:
         return "commit-refused" if row["api"] == "OffsetCommit" else "out-of-group"
     return _REFUSED.get(row["error"])
 

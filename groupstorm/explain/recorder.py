@@ -380,6 +380,9 @@ class Recorder:
         else:
             history.members_before += 1 if change.kind is ChangeKind.CAME else -1
         history.is_empty = history.is_empty and change.kind is not ChangeKind.CAME
+        own, client = change.member, change.row.get("member", "")
+        if own == change.member_id and client not in own:
+            history.settings.of_member.setdefault(own, {})["client.id"] = client
         self._epochs.changed(change)
         now = self._round
         if now is not None and (now.joined is None or not self._is_lost(now, change.row)):

@@ -24,7 +24,7 @@ WORDS: Mapping[Reason, str] = {
     Reason.INITIAL_DELAY: "group.initial.rebalance.delay.ms",
     Reason.SECOND_ROUND: "the second round of cooperative rebalances",
     Reason.REJOIN: "members that learn of a round with their next heartbeat and join again",
-    Reason.ASSIGN: "the leader's assignor and its SyncGroup",
+    Reason.ASSIGN: "the leader's assignor, its SyncGroup and the coordinator's write",
     Reason.CALLBACK: "rebalance callbacks and the way to the first fetch",
     Reason.REVOCATION: "old owners that revoke, and tell it with a heartbeat",
     Reason.NEXT_HEARTBEAT: "new owners whose next heartbeat fetches the partition "

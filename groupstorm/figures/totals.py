@@ -76,7 +76,9 @@ class Totals:
 
     @property
     def generations_are_least(self) -> bool:
-        """Whether the trace may lack generations."""
+        """Whether the trace may lack generations: logs that name none need not say who owned what either."""
+        if LOG in self.sums.unknown.sentences and self.unknown_owners and not self.sums.rounds.generations:
+            return True
         return not {GENERATIONS, REBALANCES}.isdisjoint(self.sums.unknown.sentences)
 
     def figures(self) -> Figures:

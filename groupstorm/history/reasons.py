@@ -125,8 +125,8 @@ class GapReasons:
         self._state: str = GroupState.EMPTY
         self._since_us = 0
         self._last_joiner = ""
-        #: When all but the last had joined; until when a member stands still, if a row says so.
-        self._others_joined_us = self._joined_us = 0
+        #: When the last one joined; how long it and those just before it stood still; until when each does.
+        self._joined_us = self._held_us = 0
         self._still_until_us: dict[str, int] = {}
         self._removed = ""
         self._removed_us: int | None = None
@@ -208,7 +208,7 @@ class GapReasons:
         self._migration.state_changed(now_us, event)
         if event.state == GroupState.PREPARING_REBALANCE:
             self._last_joiner = ""
-            self._others_joined_us = self._joined_us = now_us
+            self._joined_us, self._held_us = now_us, 0
         reason, who = Reason.CALLBACK, ""
         if self._state == GroupState.PREPARING_REBALANCE:
             reason, who = self._join_phase_over(now_us, event.cause)
@@ -255,8 +255,7 @@ class GapReasons:
             return Reason.INITIAL_DELAY, ""
         if self._expired_us == now_us:
             return Reason.SESSION, ""
-        still_us = self._still_until_us.get(self._last_joiner, 0) - self._others_joined_us
-        if lasted_us <= SLOW_US and 2 * still_us <= lasted_us:
+        if lasted_us <= SLOW_US and 2 * self._held_us <= max(0, lasted_us):
             return Reason.REJOIN, ""
         who = self._removed if self._removed_us == now_us else self._last_joiner
         if self._slowest is None or lasted_us > self._slowest[1]:
@@ -264,8 +263,9 @@ class GapReasons:
         return Reason.SLOW, who
 
     def _joined(self, now_us: int, event: events.JoinParked) -> None:
-        self._others_joined_us, self._joined_us = self._joined_us, now_us
-        self._last_joiner = event.member
+        still_us = self._still_until_us.get(event.member, 0) - self._joined_us
+        self._held_us = self._held_us + still_us if still_us > 0 else 0
+        self._joined_us, self._last_joiner = now_us, event.member
 
     def _stands_still(self, now_us: int, event: member_events.MemberPaused) -> None:
         self._still_until_us[event.member] = now_us + event.duration_us

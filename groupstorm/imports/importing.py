@@ -280,7 +280,7 @@ def _describe(record: GroupRecord, rows: Rows, origin: str) -> None:
     event = imported.GroupImported(record.name, record.view, origin)
     rows.add(record.first, Source.WORLD, event, Why(rule="made by groupstorm import"), -9)
     if not record.summary.rounds_known and not record.owners_described:
-        unknown = NO_PARTITIONS if record.is_connect else OWNERS_UNKNOWN
+        unknown = NO_PARTITIONS if record.is_connect else OWNERS_UNKNOWN[record.is_modern]
         _, sentence = record.summary.missing.setdefault("ownership", (1, unknown))
         missing = imported.EvidenceMissing(record.name, "ownership", None, sentence)
         rows.add(record.first, Source.WORLD, missing, Why(missing=True), -8)

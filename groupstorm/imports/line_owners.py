@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from groupstorm.imports.prefixes import Prefix, Writer
-from groupstorm.imports.source import POD, Observation
+from groupstorm.imports.source import BY_HAND, POD, Observation
 from groupstorm.imports.templates import (
     APPEND_REFUSED,
     BROKER_CONFIG,
@@ -69,10 +69,15 @@ class LineOwners:
         self._groupless: dict[str, list[Observation]] = {}
         #: The last client of Java's, and its group: an exception that is logged after its line is its own.
         self._java: tuple[str, str] | None = None
+        #: Java clients that assign their partitions themselves, as Flink's and Spark's: they are no members.
+        self.by_hand: set[str] = set()
+        #: Whether Java consumers say what they own: at WARN they say other things alone.
+        self.says_partitions = False
 
-    @property
-    def has_java(self) -> bool:
-        return self._java is not None
+    def is_said_again(self, kind: str) -> bool:
+        """Whether a line of Spring's container, or one without a prefix, says what its consumer says."""
+        is_said = self._java is not None and kind.startswith("java-")
+        return is_said or (self.says_partitions and kind.startswith("spring-"))
 
     def see(self, front: str, prefix: Prefix | None, pod: str) -> None:
         """Take what stands in front of a client's message. ``pod``: the pod or container that it names."""
@@ -103,6 +108,10 @@ class LineOwners:
         if prefix.writer is Writer.JAVA and group:
             self._groups[client] = group
             self._java = client, group
+            self.says_partitions |= kind == "assigned"
+            if kind == "subscribed":
+                self.by_hand.discard(client)
+            fields[BY_HAND] = client in self.by_hand
         elif prefix.writer is Writer.STREAMS:
             if kind in _ENDS_OF_THREADS:
                 fields["client"] = f"{client}-consumer"
@@ -115,6 +124,7 @@ class LineOwners:
             return group
         if kind in EXCEPTIONS and self._java is not None:
             fields["client"], group = self._java
+            fields[BY_HAND] = fields["client"] in self.by_hand
             return group
         said = fields.get("client") or self._of_kafkajs(kind, fields.get("clientId"), fields.get("memberId"))
         process = f"{self._pod} {said}" if self._pod and said else str(said or self._handle)

@@ -151,9 +151,10 @@ _BLOCK = 1 << 18
 _SEARCHED = 1 << 14
 _STAMP = rb"\d{4}-\d\d-\d\dT\d\d:\d\d:[\d.]+(?:Z|[+-]\d\d:\d\d) "
 #: The beginning of a line that may belong to the one before it: it is indented, also behind what the log of a
-#: container has in front of each line. Spring's lines have a blank behind their own time.
+#: container or a collector has in front of each line. Spring's lines have a blank behind their own time.
 INDENTED = re.compile(
-    rb'(?:(?:%s(?:stdout|stderr) [FP] |\{"log": ?")?(?=[\t ]|\\t)|%s(?=\t))' % (_STAMP, _STAMP)
+    rb'(?:%s(?:stdout|stderr) [FP] |\{"log": ?")?(?=[\t ]|\\t)|%s(?=\t)' % (_STAMP, _STAMP)
+    + rb'|\{[^\n]*?": ?"(?=\\t)|[^\t\n]{1,200}(?=\t[\w.]+ = |\t[A-Z][a-z][\w() -]*: )'
 )
 
 

@@ -28,7 +28,7 @@ from groupstorm.imports.envelopes import (
 from groupstorm.imports.line_owners import LineOwners
 from groupstorm.imports.lines import HEAD_BYTES, INDENTED, Log, LogFile
 from groupstorm.imports.prefixes import Prefix, Writer, find_prefix
-from groupstorm.imports.source import NOTED, LogSource, Observation
+from groupstorm.imports.source import BY_HAND, NOTED, LogSource, Observation
 from groupstorm.imports.templates import BARE, BARE_BEGINNING, CATALOGUES, Catalogue, Found
 from groupstorm.imports.times import Instant, instant, sights
 
@@ -146,7 +146,9 @@ class LogParser(LogSource):
 
     def _pieces(self, file: LogFile) -> Iterator[bytes]:
         """The lines of a file as its program wrote them; of most logs only those that may say something."""
-        framing = Framing(file.bytes.peek(HEAD_BYTES)[:HEAD_BYTES].decode("utf-8", "replace"))
+        head = file.bytes.peek(HEAD_BYTES)[:HEAD_BYTES].decode("utf-8", "replace")
+        framing = Framing(head)
+        self._owners.says_partitions |= " newly assigned partitions" in head  # a rotated file begins anywhere
         self._file = file if framing.is_plain else None
         if framing.is_plain:
             return self.pieces_with(file, _ANCHORS)
@@ -265,6 +267,7 @@ class LogParser(LogSource):
         """Whether this line belongs to the open message: it is indented, or all of a message of brod's."""
         opened = self._open
         raw = raw.removeprefix(self._margin.encode())
+        raw = raw.lstrip() if raw.lstrip().startswith(b"{") else raw  # of a list of records, printed
         if opened is None or self._more >= _MORE_LINES_MAX:
             return False
         indented = INDENTED.match(raw)
@@ -275,8 +278,8 @@ class LogParser(LogSource):
             return False
         self._more += 1
         if indented is not None and indented[0].startswith(b"{"):
-            record = json_in(text, len(text))
-            text = str(record[1].get("log", "")) if record and isinstance(record[1], dict) else ""
+            texts = (one for _, one, _ in texts_in((json_in(text, len(text)) or ("", ""))[1]))
+            text = next((one for one in texts if one.startswith(("\t", " "))), "")
         elif indented is not None:
             text = text[indented.end() :]
         self._open = opened._replace(message=f"{opened.message}\n{text.rstrip()}")
@@ -304,7 +307,9 @@ class LogParser(LogSource):
             self._now_us = self._now_us if time_us is None else time_us
             if "group" in found.fields and (prefix is None or prefix.writer is Writer.RDKAFKA):
                 self._owners.group_of(kind, found.fields["group"], found.fields, prefix)
-        if kind == NOTED or (kind.startswith(("spring-", "java-")) and self._owners.has_java):
+            if BY_HAND in found.fields and prefix is not None:
+                self._owners.by_hand.add(str(prefix.client))
+        if kind == NOTED or self._owners.is_said_again(kind):
             return  # the consumer of Spring's container says the same itself, or it is not known whose it is
         if time_us is None:
             self.untimed += 1

@@ -20,6 +20,8 @@ from groupstorm.imports.times import DAY_US, Instant, completed, day_order, in_y
 
 #: The kind of lines and records that are understood, and change nothing.
 NOTED: Final = "noted"
+#: The field of the line by which a client assigns its partitions itself, and of its later ones.
+BY_HAND: Final = "by_hand"
 #: The field of an observation whose time is a bound: a `TimeRule`.
 TIME_RULE: Final = "time_rule"
 #: The field of an observation that names the pod or container whose log the line is of.

@@ -91,3 +91,16 @@ def test_a_member_that_is_told_that_it_is_out_was_removed_before(tmp_path: Path)
     assert "b: expired at 50.000 s or before; " in finding.match.sentence
     assert "its last heartbeat" not in finding.match.sentence
     assert [rebalance.begun_us for rebalance in finding.rebalances] == [50_100_000, 52_000_000]
+
+
+def test_a_member_that_goes_by_an_id_of_its_own_has_its_client_id_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """KIP-848: the id is a UUID, which no pod knows."""
+    gone = removed(100, "shop-0", "5gg-eXCTT", "session-expired")
+    begun = [gone, *round_of(100, 3, "session-expired", "5gg-eXCTT")]
+    rows = [*FORMED, added(50, "shop-0", "5gg-eXCTT"), *round_of(50, 2, "new-member", "5gg-eXCTT"), *begun]
+    print_explanation(explained(trace_of(tmp_path, [*rows, END_OF_FORMED])), {}, False)
+    text = capsys.readouterr().out
+    assert "Members: 5gg-eXCTT (shop-0)." in text
+    assert "5gg-eXCTT (shop-0)  session-expired" in text

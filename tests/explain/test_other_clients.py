@@ -10,7 +10,7 @@ import pytest
 from groupstorm.problems import InputError
 from tests.explain.explaining import names
 from tests.explain.test_first_answers import answer, printed
-from tests.imports.importing import client_line, import_texts, rows
+from tests.imports.importing import client_line, figures, import_texts, rows
 
 SPRING = (
     "2026-03-04 10:{}.000  INFO 1 --- [ntainer#0-{}-C-1] o.s.k.l.KafkaMessageListenerContainer    : g: "
@@ -50,6 +50,20 @@ def test_spring_beside_its_consumers_own_lines(tmp_path: Path) -> None:
     assert [row["member"] for row in rows(tmp_path, "partitions_assigned")] == ["c-1"]
 
 
+def test_a_rotated_log_that_begins_with_springs_container(tmp_path: Path) -> None:
+    """The consumer's own line is in the file before."""
+    container = SPRING.format("00:00", 0, "assigned: [t-0]")
+    answer(tmp_path, container + client_line(60, "Adding newly assigned partitions: t-0"))
+    assert [row["member"] for row in rows(tmp_path, "partitions_assigned")] == ["c-1"]
+
+
+def test_spring_beside_a_consumer_that_logs_warnings_alone(tmp_path: Path) -> None:
+    late = client_line(60, "consumer poll timeout has expired. This means the time between")
+    log = SPRING.format("00:00", 0, "assigned: [t-0]") + late + SPRING.format("02:00", 0, "lost: [t-0]")
+    answer(tmp_path, log)
+    assert [row["partitions"] for row in rows(tmp_path, "partitions_lost")] == [["t-0"]]
+
+
 NEST = (
     '[Nest] 1  - {0}   {1} [ServerKafka] {1} {2} {{"timestamp":"2026-03-04T{0}Z","logger":"kafkajs",{3}}}\n'
 )
@@ -69,6 +83,7 @@ def test_kafkajs_behind_a_frameworks_prefix(tmp_path: Path) -> None:
     answer(tmp_path, log)
     assert [row["cause"] for row in rows(tmp_path, "rejoin_requested")] == ["group-rebalancing"]
     assert [row["partitions"] for row in rows(tmp_path, "partitions_assigned")] == [["t-0", "t-1"]]
+    assert (figures(tmp_path)["g"].answer or "").startswith("at least 0 generations; ")  # it names none
 
 
 def test_the_leader_of_franz_go_in_json(tmp_path: Path) -> None:
@@ -82,6 +97,20 @@ def test_the_leader_of_franz_go_in_json(tmp_path: Path) -> None:
     import_texts(tmp_path, {"app.log": "".join(json.dumps(line) + "\n" for line in lines)})
     stable = [row for row in rows(tmp_path, "group_state_changed") if row["state"] == "Stable"]
     assert [(row["generation"], row["protocol"]) for row in stable] == [(4, "cooperative-sticky")]
+
+
+def test_a_heartbeat_of_franz_go_that_is_refused(tmp_path: Path) -> None:
+    """The loop around it says its error again, before it joins."""
+    error = "err: UNKNOWN_MEMBER_ID: The coordinator is not aware of this member."
+    said = (
+        f"heartbeat errored; group: g, {error}",
+        f"join and sync loop errored; group: g, {error}, consecutive_errors: 1, backoff: 250ms",
+        "joining group; group: g",
+        f"join and sync loop errored; group: g, {error}, consecutive_errors: 2, backoff: 500ms",
+    )
+    log = "".join(f"2026-03-04 10:00:0{at} [ERROR] {one}\n" for at, one in enumerate(said))
+    import_texts(tmp_path, {"app.log": log})
+    assert [row["api"] for row in rows(tmp_path, "request_refused")] == ["Heartbeat", "JoinGroup"]
 
 
 @pytest.mark.parametrize(
@@ -160,6 +189,55 @@ def test_librdkafka_without_debug_that_is_too_slow_again(tmp_path: Path) -> None
     one = answer(tmp_path, log)
     assert names(one) == ["max-poll-interval"]
     assert "3 times" in one.findings[0].match.sentence
+
+
+def test_librdkafka_without_debug_that_is_too_slow_and_later_silent(tmp_path: Path) -> None:
+    """What it was answered after the slow batch is not why its session ended, and the slow batch is known."""
+    at = "%4|{}.000|{}|rdkafka#consumer-1| [thrd:main]: {}\n"
+    late = "Application maximum poll interval (300000ms) exceeded by 2ms (adjust it): leaving group"
+    refused = 'KafkaError{code=UNKNOWN_MEMBER_ID,val=25,str="Commit failed: Broker: Unknown member"}\n'
+    silent = (
+        "after 45010 ms without a successful response from the group coordinator (broker 2, last error was "
+    )
+    log = (
+        at.format(1772618400, "MAXPOLL", late)
+        + f"2026-03-04 10:04:00,000 ERROR app {refused}"
+        + at.format(
+            1772620200,
+            "SESSTMOUT",
+            f"Consumer group session timed out (in join-state steady) {silent}Broker: Not coordinator): "
+            "revoking assignment and rejoining group",
+        )
+    )
+    matches = {finding.pattern.name: finding.match for finding in answer(tmp_path, log).findings}
+    assert matches["session-expired"].sentence.endswith("rdkafka#consumer-1 was answered NOT_COORDINATOR.")
+    assert "UNKNOWN_MEMBER_ID" not in matches["session-expired"].sentence
+    assert not matches["zombie"].unknown
+
+
+def test_a_reader_of_flink_whose_commits_are_refused(tmp_path: Path) -> None:
+    """It assigns its partitions by hand: it is no member that works on, and has no onPartitionsLost."""
+    log = client_line(0, "Assigned to partition(s): t-0, t-1", "flink-0") + "".join(
+        client_line(
+            60 * minute,
+            "Offset commit failed on partition t-0 at offset 7: The coordinator is not aware of this member.",
+            "flink-0",
+        )
+        for minute in (1, 2)
+    )
+    one = answer(tmp_path, log)
+    assert names(one) == ["assigned-by-hand"]
+    said = "flink-0's simple OffsetCommit requests were refused 2 times in 60.0 s"
+    assert one.findings[0].match.sentence.startswith(said)
+
+
+def test_consumers_of_a_group_whose_coordinators_log_is_not_there(tmp_path: Path) -> None:
+    """No client of a consumer group assigns: no log of a leader would help."""
+    log = client_line(0, "Member aB3 with epoch 1 transitioned from JOINING to RECONCILING.")
+    assert answer(tmp_path, log).history.missing["ownership"] == (
+        "who owned which partition is not known: add the records of __consumer_offsets, or the log of the "
+        "group's coordinator"
+    )
 
 
 def test_the_plan_of_a_leader_of_kafka_go(tmp_path: Path) -> None:

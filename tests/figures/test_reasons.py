@@ -289,6 +289,27 @@ def test_a_short_join_phase_waits_for_who_stands_still_most_of_it(still_s: float
     assert [*found.us] == [reason]
 
 
+@pytest.mark.parametrize(("last_s", "reason"), [(29.2, Reason.SLOW), (29.8, Reason.REJOIN)])
+def test_a_short_join_phase_waits_for_two_that_stand_still_one_after_the_other(
+    last_s: float, reason: Reason
+) -> None:
+    """A phase of 9 s and more: a is paused for 5 s of it, then c; neither holds it for half of the time. If b
+    joins after both, as its heartbeat comes so late, nobody is known to have held it."""
+    found = divided(
+        (20, member_events.MemberPaused(G, "a", "a", (), (), 5_000_000, "pause")),
+        (20, revoked("b", "rebalance", "p1")),
+        (20, state("PreparingRebalance", "new-member")),
+        *([(20.5, joined("b"))] if reason is Reason.SLOW else []),
+        (24, member_events.MemberPaused(G, "c", "c", (), (), 5_000_000, "pause")),
+        (25, joined("a")),
+        (29.2, joined("c")),
+        *([(last_s, joined("b"))] if reason is Reason.REJOIN else []),
+        *ended(last_s),
+        (last_s, assigned("b", "p1")),
+    )
+    assert [*found.us] == [reason]
+
+
 def test_each_round_has_waited_for_its_own_members() -> None:
     slow = divided(
         (10, state("PreparingRebalance", "new-member")),

@@ -72,8 +72,14 @@ STAMP = f"{SECOND}.400000000Z"
         lambda line: json.dumps(
             {"log": f"{line}\n", "stream": "stdout", "time": STAMP}, separators=(",", ":")
         ),
+        lambda line: json.dumps({"timestamp": STAMP, "textPayload": line, "resource": {"type": "pod"}}),
+        lambda line: json.dumps({"textPayload": line, "timestamp": STAMP}, indent=1),
+        lambda line: f"Nov 18 14:36:14 node-7 app[311]: {line}",
     ],
-    ids=["plain", "kubectl", "compose", "docker -t", "kubectl --timestamps", "CRI", "docker's file"],
+    ids=[
+        *("plain", "kubectl", "compose", "docker -t", "kubectl --timestamps", "CRI", "docker's file"),
+        *("a collector", "a collector, printed", "journald"),
+    ],
 )
 def test_the_further_lines_of_a_message(around: Callable[[str], str], tmp_path: Path) -> None:
     """The client prints its settings in lines of their own."""

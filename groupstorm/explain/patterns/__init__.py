@@ -54,6 +54,7 @@ _RULES: Final[Mapping[str, Rule]] = {
     "formed-in-rounds": group.formation,
     "waits-for-heartbeat": waiting.next_heartbeat,
     "group-start": group.start,
+    "assigned-by-hand": refused.assigned_by_hand,
     "zombie": membership.zombies,
     "commit-in-rebalance": refused.commit_in_rebalance,
     "no-committed-offset": refused.no_offset,

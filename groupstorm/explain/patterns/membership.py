@@ -185,9 +185,10 @@ def zombies(history: History) -> Match | None:
     if not refused and not counts and both_s < DUAL_MIN_S:
         return None
     sentences = []
-    told = [one.sentence for one in history.refusals if one.api == COMMIT and one.error in ZOMBIE_ERRORS]
+    told = [one for one in history.refusals if one.api == COMMIT and one.error in ZOMBIE_ERRORS]
     if told:
-        sentences += [*told[:_NAMED_MAX], *(["And more like it."] if len(told) > _NAMED_MAX else [])]
+        sentences += [one.sentence for one in told[:_NAMED_MAX]]
+        sentences += ["And more like it."] * (len(told) > _NAMED_MAX)
     elif refused or counts:
         times = len(refused) or sum(int(one.row["count"]) for one in counts)
         errors = listed(sorted({str(one.row.get("error")) for one in (*refused, *counts)}))
@@ -198,7 +199,8 @@ def zombies(history: History) -> Match | None:
         most = "at most " if history.is_imported else ""  # no log says when a member stood still
         sentences.append(f"Two members worked on one partition for {most}{seconds(both_s)} in all.")
     rows = [one.row for one in (*late, *counts)]
-    unknown = _WHY_OUT if told and not history.rebalances else ""
+    slow = {one.member for one in history.of_kind("poll-timeout")}
+    unknown = _WHY_OUT if {one.member for one in told} - slow and not history.rebalances else ""
     return Match(" ".join(sentences), unique(one.member for one in late), (), (), rows, unknown)
 
 

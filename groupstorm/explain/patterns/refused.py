@@ -18,10 +18,12 @@ from groupstorm.explain.incidents import (
     NOT_AUTHORIZED,
     REBALANCING,
     UNRELEASED,
+    ZOMBIE_ERRORS,
     Refusal,
 )
 from groupstorm.explain.patterns.selecting import begins_after, unique
 from groupstorm.history.reasons import SLOW_US
+from groupstorm.trace.events.imported import SIMPLE_COMMIT
 from groupstorm.wording import counted, lasting, listed
 
 #: A member that is refused so often, and comes into no generation, turns in circles.
@@ -51,6 +53,12 @@ def commit_in_rebalance(history: History) -> Match | None:
     """A commit was refused because the group was rebalancing: the member has to poll() first, and may have
     lost the partitions by then."""
     return _told(history, lambda one: one.api == COMMIT and one.error == REBALANCING)
+
+
+def assigned_by_hand(history: History) -> Match | None:
+    """Commits were refused of a client that assigns its partitions by hand (Flink's source, Spark): while a
+    group has members, its coordinator takes commits of those alone."""
+    return _told(history, lambda one: one.api == SIMPLE_COMMIT and one.error in ZOMBIE_ERRORS)
 
 
 def _never_rejoined(one: Refusal) -> bool:

@@ -84,8 +84,9 @@ def session_expired(history: History) -> Match | None:
             f"{counted(len(silent.members), 'member')} had no answer of the coordinator for a whole session "
             "(session-timeout)."
         )
-        answers = [one for one in history.refusals if one.member in silent.members]
-        answers = [one for one in answers if one.error in ZOMBIE_ERRORS | COORDINATOR_ERRORS]
+        from_us = silent.evidence[0]["time_us"] - RESTART_US
+        answers = [one for one in history.refusals if one.error in ZOMBIE_ERRORS | COORDINATOR_ERRORS]
+        answers = [one for one in answers if one.member in silent.members and one.last["time_us"] >= from_us]
         silent.sentence += "".join(f" {one.member} was answered {one.error}." for one in answers[:_NAMED_MAX])
         why = "whether the coordinator removed them, or was itself out of reach: add the broker's log"
         silent.unknown = "" if answers else why

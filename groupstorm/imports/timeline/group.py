@@ -30,10 +30,13 @@ NULL: Final[Any] = None
 _OPEN_ROUNDS: Final = 4
 
 ADD_ASSIGNMENTS: Final = (
-    "add the log of the group's leader (its client logs the assignment of every member), or of every member"
+    "add the log of the group's leader (its client may log the assignment of every member), of every member, "
+    "or the records of __consumer_offsets"
 )
-OWNERS_UNKNOWN: Final = f"who owned which partition is not known: {ADD_ASSIGNMENTS}"
 ADD_GENERATIONS: Final = "add the records of __consumer_offsets, or the log of the group's coordinator"
+_UNKNOWN: Final = "who owned which partition is not known"
+#: Of a classic group, and of one of KIP-848, in which no client leads.
+OWNERS_UNKNOWN: Final = f"{_UNKNOWN}: {ADD_ASSIGNMENTS}", f"{_UNKNOWN}: {ADD_GENERATIONS}"
 _BETWEEN_DESCRIPTIONS: Final = (
     "what happened between two descriptions is known only by what differs: there may be more rebalances, and "
     "how long one took is not known"
@@ -301,7 +304,7 @@ class GroupRecord:
             self.rows.add(self.first, Source.WORLD, event, Why([self.last], missing=True), -7)
         silent = sorted(client for client, has_topics in self.clients.items() if not has_topics)
         if silent and not self.is_connect and self.last is not None and self.view == "members":
-            sentence = f"what {silent[0]} subscribes to is not logged: add its log from its start on"
+            sentence = f"what {silent[0]} subscribes to is not logged: its log may say so at its start"
             self.is_missing(self.last, "subscriptions", None, sentence)
 
     def _see_unnamed(self, one: Round, named: int) -> None:
@@ -371,7 +374,7 @@ class GroupRecord:
             self.emit(said, imported.OwnershipKnown(self.name, one.generation), None, Source.WORLD, -4)
         else:
             self.summary.rounds_unknown += 1
-            self.summary.missing.setdefault("ownership", (0, OWNERS_UNKNOWN))
+            self.summary.missing.setdefault("ownership", (0, OWNERS_UNKNOWN[False]))
             what = f"who got which partition in generation {one.generation}"
             self.is_missing(said, "ownership", one.generation, f"{what} is not known: {ADD_ASSIGNMENTS}", -4)
 

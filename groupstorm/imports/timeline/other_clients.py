@@ -256,6 +256,11 @@ class OtherMember(ClientMember):
         self._give_up(line, lost, "assignment")
         self._own(line, line.fields["added"])
 
+    def _fg_refused(self, line: Observation) -> None:
+        """The loop of a session ends with the error of its last request, and joins only then."""
+        api = "Heartbeat" if self._asked_last and self._asked_last.kind == "rejoin" else "JoinGroup"
+        self._request_refused(line, api, error_of(line.fields["said"]))
+
     # -- kafkajs ---------------------------------------------------------------------------------
 
     def _kafkajs_joined(self, line: Observation) -> None:
@@ -391,6 +396,7 @@ class OtherMember(ClientMember):
         "leave-answered": _leave_answered,
         "fg-synced": _fg_synced,
         "fg-session": _fg_session,
+        "fg-refused": _fg_refused,
         "kafkajs-joined": _kafkajs_joined,
         "kafkajs-rejoin": _kafkajs_rejoin,
     }

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from groupstorm.imports.source import Observation
+from groupstorm.imports.source import BY_HAND, Observation
 from groupstorm.imports.templates import LATE, UNKNOWN_ERROR, Catalogue, error_of, table
 from groupstorm.trace.events import imported
 
@@ -112,7 +112,9 @@ def refusal(line: Observation) -> tuple[str, str] | None:
     error = error_of(line.fields["said"])
     if error == UNKNOWN_ERROR:
         error = _IF_UNKNOWN.get(line.kind, error)
-    return None if error == REQUIRED else (REFUSED[line.kind], error)
+    api = REFUSED[line.kind]
+    api = imported.SIMPLE_COMMIT if line.fields.get(BY_HAND) and api == "OffsetCommit" else api
+    return None if error == REQUIRED else (api, error)
 
 
 def offset_reset(group: str, client: str, line: Observation) -> imported.OffsetReset:

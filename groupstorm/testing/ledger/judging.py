@@ -55,6 +55,9 @@ class Judge:
             if (one.partition, one.offset) in self._numbers:
                 self._of_record[one.partition, one.offset].append(one)
         self._stints = Stints(history, self._committed)
+        seen: list[Commit | Processing] = [*history.commits, *history.processings]
+        seen.sort(key=lambda one: -one.offset)
+        self._first_offsets = {one.partition: one.offset for one in seen}
 
     def findings(self) -> list[Finding]:
         """All findings, in the order of the inputs within each kind."""
@@ -94,7 +97,10 @@ class Judge:
             if self._rules.is_over and committed.last.offset <= record.offset:
                 kind = Kind.UNPROCESSED
                 shown.append(committed.last)
-            yield self._finding(kind, record, _begun(processings), shown)
+            detail = _begun(processings)
+            if record.offset < self._first_offsets.get(record.partition, 0):
+                detail += ", nor any record before it: auto.offset.reset=latest begins behind them"
+            yield self._finding(kind, record, detail, shown)
 
     def _doubles(self, record: Input, processings: Sequence[Processing]) -> Iterator[Finding]:
         complete = [one for one in processings if one.is_complete]

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 #: In the detail of `MemberConfigured`, beside Kafka's settings: the host from which the client connects.
 CLIENT_HOST: Final = "client.host"
+SIMPLE_COMMIT: Final = "simple OffsetCommit"  # of a client that assigns its partitions by hand, as Flink's
 
 
 class GroupImported(NamedTuple):
@@ -106,8 +107,8 @@ class WorkAssigned(NamedTuple):
 class RequestRefused(NamedTuple):
     """A client's log says that a request of it was refused (``error``, "unknown" if the words are not known).
 
-    ``api``: JoinGroup, SyncGroup, Heartbeat, OffsetCommit; FindCoordinator if the client lost its
-    coordinator; "unknown" if the line does not say it.
+    ``api``: JoinGroup, SyncGroup, Heartbeat, OffsetCommit (`SIMPLE_COMMIT` of a client that is no member);
+    FindCoordinator if the client lost its coordinator; "unknown" if the line does not say it.
     """
 
     group: str

@@ -57,6 +57,14 @@ def kinds(found: list[Finding]) -> list[tuple[Kind, int, Allowed | None]]:
     return [(one.kind, one.offset, one.allowed) for one in found]
 
 
+def test_a_group_that_begins_behind_records() -> None:
+    """It had no offset, and auto.offset.reset is latest."""
+    skipped, left_out = judged(2, work(5, 6, 2), commit(7, 3)), judged(2, work(1, 2, 0), commit(7, 3))
+    behind = "no instance has begun it, nor any record before it: auto.offset.reset=latest begins behind them"
+    assert [one.detail for one in skipped] == [behind, behind]
+    assert [one.detail for one in left_out] == ["no instance has begun it"]
+
+
 def test_a_record_that_is_processed_and_committed_is_no_finding() -> None:
     assert judged(1, work(1, 2, 0), commit(3, 1)) == []
 
