@@ -14,6 +14,7 @@ from groupstorm.testing.groups import LogEnds, Progress
 from groupstorm.testing.real import RealBroker
 from tests.testing.kinds import EMULATED, opened
 from tests.testing.members import AT_ONCE
+from tests.waiting import wait_until
 
 aiokafka = pytest.importorskip("aiokafka", reason="pip install 'groupstorm[kafka]'")
 
@@ -153,6 +154,13 @@ async def test_offsets_that_a_transaction_commits_end_the_wait(broker: Broker) -
         await waiting
     finally:
         await producer.stop()
+
+
+def test_what_tests_produce_ages_before_a_client_comes() -> None:
+    options = {"log.retention.ms": 1, "log.retention.check.interval.ms": 1}
+    with groupstorm.broker({"orders": 1}, options) as broker:
+        broker.produce("orders", "a")
+        wait_until(lambda: not broker.records("orders"))
 
 
 async def test_a_consumer_that_waits_gets_what_a_test_produces() -> None:
