@@ -197,6 +197,8 @@ def own_condition(condition: Callable[[GroupView], bool], what: str) -> GroupPre
 
 def stable_condition(members: object, partitions: object) -> GroupCondition:
     """Stable with so many members and assigned partitions. Raises InputError."""
+    if members == 0:
+        raise InputError('members: 0: a group without members is never Stable: wait until it reaches "Empty"')
     wanted = optional_number("members", members), optional_number("partitions", partitions)
     return GroupCondition(GroupState.STABLE, *wanted)
 

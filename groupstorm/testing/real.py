@@ -178,6 +178,8 @@ class RealBroker(BrokerUnderTest):
             raise
 
     def stop(self) -> None:
+        if not self._thread.is_running:  # stopped by the test itself
+            return
         try:
             self._thread.run(self._end())
         finally:

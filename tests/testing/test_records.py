@@ -156,6 +156,11 @@ async def test_offsets_that_a_transaction_commits_end_the_wait(broker: Broker) -
         await producer.stop()
 
 
+def test_a_test_ends_the_broker_itself(broker: Broker) -> None:
+    """The fixture, or `with`, then finds it ended."""
+    broker.stop()
+
+
 def test_what_tests_produce_ages_before_a_client_comes() -> None:
     options = {"log.retention.ms": 1, "log.retention.check.interval.ms": 1}
     with groupstorm.broker({"orders": 1}, options) as broker:
