@@ -255,7 +255,8 @@ class GroupUnderTest(ABC):
         timeout_s: float = DEFAULT_TIMEOUT_S,
     ) -> None:
         """Wait until a condition of yours holds for the group; ``what`` names it in the message of a failure.
-        The condition is looked at on the broker's thread. Raises GroupTimeout."""
+        The condition is looked at on another thread, every few ms: it may ask the group and the broker, and
+        must not wait for clients. Raises GroupTimeout."""
         wanted = own_condition(condition, what)
         await until(self._waiting(wanted), timeout_s, partial(self._make_timeout, wanted))
 
