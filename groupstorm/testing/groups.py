@@ -413,7 +413,7 @@ def _present(view: GroupView, last_events: Sequence[str]) -> list[str]:
     if last_events:
         lines += ["its last events:", *(f"  {line}" for line in last_events)]
     elif view.state == DEAD:
-        uses = "this group.id, a topic that exists, and the broker's security"
+        uses = "this group.id, subscribe(), a topic that exists, and the broker's security"
         lines.append(f"no client has joined it: does your application use {uses}?")
     return lines
 
