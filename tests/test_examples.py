@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import sys
@@ -9,15 +10,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.command import PLUGIN, ROOT, groupstorm
+import groupstorm
+from groupstorm.testing import Group, GroupTimeout
+from tests import command
+from tests.command import PLUGIN, ROOT
 from tests.processes import run_process
+from tests.waiting import PATIENCE_S
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("attribute", ["rendezvous", "cooperative"])
 def test_the_example_assignors_keep_their_promises(attribute: str) -> None:
     arguments = ["--count", "10", "--no-speed", "--json"]
-    result = groupstorm("check-assignor", f"examples.rendezvous:{attribute}", *arguments, cwd=ROOT)
+    result = command.groupstorm("check-assignor", f"examples.rendezvous:{attribute}", *arguments, cwd=ROOT)
     assert result.returncode == 0, result.stderr
     report = json.loads(result.stdout)
     verdicts = {row["property"]: row["verdict"] for row in report["properties"]}
@@ -29,14 +34,14 @@ def test_the_example_assignors_keep_their_promises(attribute: str) -> None:
 def test_an_example_assignor_stands_the_lab(tmp_path: Path) -> None:
     strategy = "partition.assignment.strategy=examples.rendezvous:cooperative"
     out = str(tmp_path / "lab")
-    result = groupstorm("run", "custom-assignor-lab", "--set", strategy, "--out", out, cwd=ROOT)
+    result = command.groupstorm("run", "custom-assignor-lab", "--set", strategy, "--out", out, cwd=ROOT)
     assert result.returncode == 0, result.stderr
     figures = json.loads((tmp_path / "lab" / "figures.json").read_text())
     assert set(figures["invariants"].values()) == {"held"}
-    again = groupstorm("replay", out, "--set", strategy, cwd=ROOT)
+    again = command.groupstorm("replay", out, "--set", strategy, cwd=ROOT)
     assert again.returncode == 0, again.stderr
     assert again.stderr == ""
-    unnamed = groupstorm("replay", out, cwd=ROOT)
+    unnamed = command.groupstorm("replay", out, cwd=ROOT)
     assert unnamed.returncode == 2, "a file names no code"
     assert f"use --set {strategy}" in unnamed.stderr
 
@@ -52,7 +57,7 @@ def test_an_example_assignor_in_real_time(tmp_path: Path) -> None:
     strategy = "partition.assignment.strategy=examples.rendezvous:cooperative"
     out = tmp_path / "live"
     arguments = ["--on", "emulator", "--set", strategy, "--out", str(out)]
-    result = groupstorm("run", str(tmp_path / "live.yaml"), *arguments, cwd=ROOT)
+    result = command.groupstorm("run", str(tmp_path / "live.yaml"), *arguments, cwd=ROOT)
     assert result.returncode == 0, result.stderr
     rows = [json.loads(line) for line in (out / "trace.jsonl").read_text().splitlines()]
     taken = [row for row in rows if row["event"] == "partitions_assigned" and row["partitions"]]
@@ -88,6 +93,18 @@ def test_the_order_service_is_tested_on_a_broker_of_its_own(kind: str, passed: i
     if missing:
         pytest.skip(missing[0])
     assert re.search(rf"\b{passed} passed", result.stdout), result.stdout
+
+
+async def test_a_failing_test_of_the_order_service_ends() -> None:
+    """With orders in flight, for which the service waits when it stops."""
+    tests = pytest.importorskip("examples.orders.test_service", reason="pip install aiokafka (extra `kafka`)")
+
+    async def fails(_group: Group) -> None:
+        raise GroupTimeout
+
+    async with asyncio.timeout(PATIENCE_S), groupstorm.broker(topics={"orders": tests.PARTITIONS}) as broker:
+        with pytest.raises(GroupTimeout):
+            await tests.lost_orders(tests.OrderService, broker, fails)
 
 
 @pytest.mark.parametrize(

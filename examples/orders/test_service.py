@@ -70,6 +70,7 @@ async def running(
         enable_auto_commit=False,
         auto_offset_reset="earliest",
         heartbeat_interval_ms=100,
+        session_timeout_ms=round(PATIENCE_S * 1000),  # not the time that a busy machine may stand still
     )
     instance = service(consumer, broker.topic("orders"), ledger.book)
     starting = asyncio.create_task(instance.start())
@@ -77,6 +78,7 @@ async def running(
         yield
         await starting
     finally:
+        ledger.open()  # stopping waits for bookings in flight, in a test that has failed as well
         starting.cancel()
         await instance.stop()
 

@@ -144,6 +144,7 @@ class Broker:
         batch = parse_produced(records, PRODUCE.max_version, log.settings.max_message_bytes)
         check_records(batch, log.settings, f"{topic}-{partition}", now_ms)
         self.state.now_ms = now_ms
+        self._maintenance.begin(now_ms)
         appended = log.append(stamped(batch, now_ms) if log.settings.log_append_time else batch)
         self.state.note_append(found, partition, appended)
         self._wake_fetches()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Protocol, cast
 
 from groupstorm.broker.broker import Broker
@@ -39,6 +40,13 @@ class ConnectionServer(Protocol):
     def call_later(self, delay_s: float, act: Callable[[], None], /) -> None: ...
 
 
+def shut_down(connected: Any) -> None:
+    """End a connection, or a listener, in front of its close: a process that was forked from this one, as the
+    service of a test, has the socket too, and keeps it open."""
+    with suppress(OSError, TypeError):  # uvloop's sockets refuse it
+        connected.shutdown(socket.SHUT_RDWR)
+
+
 class Connection(asyncio.Protocol):
     """One client. While the broker serves a request of it, the connection is muted: nothing more is read.
 
@@ -55,6 +63,7 @@ class Connection(asyncio.Protocol):
         self.used_at_s = 0.0
         self._frames = FrameBuffer(server.broker.state.config.socket_request_max_bytes)
         self._transport: asyncio.Transport | None = None
+        self._socket: Any = None
         self._peer = Peer("", Endpoint("", 0))
         self._in_flight = False
         self._can_write = True
@@ -72,13 +81,10 @@ class Connection(asyncio.Protocol):
         remote: Any = transport.get_extra_info("peername")
         local: Any = transport.get_extra_info("sockname")
         self._peer = Peer(java_address(remote[0]), Endpoint(local[0], local[1]), self.node)
-        self._keep_alive(transport)
+        self._socket = transport.get_extra_info("socket")
+        # the system notices a host that is gone without closing its connection, as with Kafka's sockets
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         self._server.made(self._number, self)
-
-    def _keep_alive(self, transport: asyncio.BaseTransport) -> None:
-        """The system notices a host that is gone without closing its connection, as with Kafka's sockets."""
-        connected: Any = transport.get_extra_info("socket")
-        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
 
     @property
     def is_idle(self) -> bool:
@@ -99,6 +105,7 @@ class Connection(asyncio.Protocol):
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
+        shut_down(self._socket)
         self._server.lost(self._number)
 
     def data_received(self, data: bytes) -> None:

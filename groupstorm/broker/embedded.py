@@ -144,8 +144,9 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def call(self, function: Callable[[], _T]) -> _T:
-        """Run a function on the loop and return its result; if the thread does not run, run it here."""
-        if not self.is_running:
+        """Run a function on the loop and return its result; on this thread if it is the loop's own or none
+        runs."""
+        if not self.is_running or threading.current_thread() is self._thread:
             return function()
 
         async def called() -> _T:

@@ -23,7 +23,7 @@ class _Filthy(NamedTuple):
 
 
 class LogMaintenance:
-    """The intervals begin with the first request."""
+    """The intervals begin with the first request, or the first record of a test."""
 
     def __init__(self, state: BrokerState) -> None:
         self._state = state
@@ -33,7 +33,7 @@ class LogMaintenance:
         self._uncleanable: set[PartitionLog] = set()
 
     def begin(self, now_ms: int) -> None:
-        """Note a request."""
+        """Note a request, or a record of a test."""
         if self._retention_check_ms is None:
             self._retention_check_ms = now_ms + self._state.config.log_retention_check_interval_ms
             self._cleaning_ms = now_ms + self._state.config.log_cleaner_backoff_ms

@@ -10,7 +10,7 @@ from typing import Any
 
 from groupstorm.broker.broker import Broker
 from groupstorm.broker.changes import Change
-from groupstorm.broker.connection import Connection
+from groupstorm.broker.connection import Connection, shut_down
 from groupstorm.broker.requests import BrokerEffects, Peer
 from groupstorm.protocol.endpoints import Endpoint
 from groupstorm.trace.events.coordinator import Event
@@ -131,6 +131,8 @@ class Server:
             if timer is not None:
                 timer.cancel()
         for listener in self._listeners:
+            for one in listener.sockets:
+                shut_down(one)
             listener.close()
         if self._loop is not None:
             self._carry_out(self.broker.stop(self._now_ms()))

@@ -92,6 +92,8 @@ class SocketInfo:
     def setsockopt(self, *_arguments: Any) -> None:
         """No option has an effect here."""
 
+    shutdown = setsockopt  # transports alone end connections
+
 
 class Transport(asyncio.Transport):
     """One end of a link, as asyncio's protocols and streams use it."""

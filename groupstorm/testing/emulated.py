@@ -96,6 +96,8 @@ class EmulatedBroker(BrokerUnderTest):
             raise _port_taken("control", self._control_port, problem) from problem
 
     def stop(self) -> None:
+        if not self._embedded.is_running:  # stopped by the test itself
+            return
         if self._http is not None:
             self._embedded.run(self._http.stop())
         self._embedded.__exit__(None, None, None)
@@ -223,10 +225,15 @@ class _EmulatedGroup(GroupUnderTest):
         return self._embedded.call(lambda: self._control.progress(self.id))
 
     def _waiting_caught_up(self, topics: Sequence[str]) -> WaitFuture:
-        return self._embedded.call(lambda: self._control.wait_caught_up(self.id, topics))
+        return self._begin(lambda: self._control.wait_caught_up(self.id, topics))
 
     def _waiting(self, wanted: Wanted) -> WaitFuture:
-        return self._embedded.call(lambda: self._control.wait_for(self.id, wanted))
+        return self._begin(lambda: self._control.wait_for(self.id, wanted))
+
+    def _begin(self, wait: Callable[[], WaitFuture]) -> WaitFuture:
+        if not self._embedded.is_running:
+            raise InputError(f"group {self.id}: its broker does not run: wait inside `with` or `async with`")
+        return self._embedded.call(wait)
 
     def _last_events(self) -> Sequence[str]:
         return self._embedded.call(lambda: self._control.last_events(self.id))

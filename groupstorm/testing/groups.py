@@ -197,6 +197,8 @@ def own_condition(condition: Callable[[GroupView], bool], what: str) -> GroupPre
 
 def stable_condition(members: object, partitions: object) -> GroupCondition:
     """Stable with so many members and assigned partitions. Raises InputError."""
+    if members == 0:
+        raise InputError('members: 0: a group without members is never Stable: wait until it reaches "Empty"')
     wanted = optional_number("members", members), optional_number("partitions", partitions)
     return GroupCondition(GroupState.STABLE, *wanted)
 
@@ -253,7 +255,8 @@ class GroupUnderTest(ABC):
         timeout_s: float = DEFAULT_TIMEOUT_S,
     ) -> None:
         """Wait until a condition of yours holds for the group; ``what`` names it in the message of a failure.
-        The condition is looked at on the broker's thread. Raises GroupTimeout."""
+        The condition is looked at on another thread, every few ms: it may ask the group and the broker, and
+        must not wait for clients. Raises GroupTimeout."""
         wanted = own_condition(condition, what)
         await until(self._waiting(wanted), timeout_s, partial(self._make_timeout, wanted))
 
@@ -410,7 +413,7 @@ def _present(view: GroupView, last_events: Sequence[str]) -> list[str]:
     if last_events:
         lines += ["its last events:", *(f"  {line}" for line in last_events)]
     elif view.state == DEAD:
-        uses = "this group.id, a topic that exists, and the broker's security"
+        uses = "this group.id, subscribe(), a topic that exists, and the broker's security"
         lines.append(f"no client has joined it: does your application use {uses}?")
     return lines
 

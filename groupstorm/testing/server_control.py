@@ -27,6 +27,7 @@ from groupstorm.testing.arguments import listed, text
 from groupstorm.testing.faults import FaultControl, Interception, check_client
 from groupstorm.testing.groups import (
     NO_GROUP,
+    GroupPredicate,
     GroupView,
     LockedRecords,
     LogEnds,
@@ -290,13 +291,13 @@ class ServerControl(FaultControl):
 
     def wait_for(self, group: str, wanted: Wanted) -> WaitFuture:
         """Is done as soon as the group fulfils the condition, which is checked at every event of the
-        coordinator."""
+        coordinator; a test's own condition every `_SOON_S` too."""
 
         def is_so() -> bool:
             if wanted.is_met(self.view(group)):
                 return True
-            if isinstance(self._group(group), ShareGroup):
-                self._look_soon()  # that its members have reached an epoch is no event
+            if isinstance(wanted, GroupPredicate) or isinstance(self._group(group), ShareGroup):
+                self._look_soon()  # records, or that a share member has reached an epoch, are no events
             return False
 
         return self._conditions.when(is_so)

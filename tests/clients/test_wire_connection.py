@@ -14,6 +14,7 @@ import pytest
 from groupstorm.broker.assembly import make_broker
 from groupstorm.broker.shell import Server
 from groupstorm.clients.brokers.jvm import held_ports
+from groupstorm.clients.wire.admin import broker_options
 from groupstorm.clients.wire.cluster import FIND_COORDINATOR, ClusterClient
 from groupstorm.clients.wire.connection import (
     MAX_RESPONSE_BYTES,
@@ -228,6 +229,16 @@ async def test_silent_broker_times_out() -> None:
     async with listening(serve) as endpoint:
         with pytest.raises(ConnectionLost, match="no response"):
             await BrokerConnection.open(endpoint, "c", 30)
+
+
+async def test_a_silent_cluster_is_not_one_without_brokers() -> None:
+    async def silent(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    async with listening(silent) as endpoint:
+        cluster = ClusterClient((endpoint,), "c", request_timeout_ms=50)
+        with pytest.raises(ConnectionLost, match="no response in time"):
+            await broker_options(cluster, ["group.max.size"])
 
 
 async def test_broker_with_an_older_api_versions_is_understood() -> None:

@@ -159,6 +159,7 @@ CALLS: list[tuple[str, Call, str]] = [
     ("resume", lambda b, _: b.resume(True), "broker: True: expected one of 1"),
     ("wait_stable", lambda _, g: g.wait_stable("2"), "members: '2': expected a number from 0"),
     ("wait_stable", lambda _, g: g.wait_stable(-1), "members: -1: expected a number from 0"),
+    ("wait_stable", lambda _, g: g.wait_stable(0), "members: 0: a group without members is never Stable"),
     ("wait_stable", lambda _, g: g.wait_stable(partitions=-1), "partitions: -1: expected a number from 0"),
     ("wait_stable", lambda _, g: g.wait_stable(timeout_s="1"), "timeout_s: '1': expected seconds from 0"),
     ("wait_stable", lambda _, g: g.wait_stable(timeout_s=-1), "timeout_s: -1: expected seconds from 0"),

@@ -37,6 +37,13 @@ def test_the_function_stays_beside_the_room_of_the_same_name() -> None:
     assert sys.modules["groupstorm.broker"] is not groupstorm.broker  # type: ignore[comparison-overlap]
 
 
+def test_a_group_is_waited_for_while_its_broker_runs() -> None:
+    with groupstorm.broker() as broker:
+        group = broker.group(GROUP)
+    with pytest.raises(InputError, match="group readers: its broker does not run: wait inside `with`"):
+        group.wait_stable()
+
+
 async def test_async_form() -> None:
     async with groupstorm.broker(topics={"orders": 2}) as broker:
         assert topics_of(broker) == {"orders": 2}

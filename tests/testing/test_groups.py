@@ -100,8 +100,8 @@ async def test_a_group_nobody_has_asked_for(broker: EmulatedBroker) -> None:
     assert str(late.value) == (
         "group raeders was not Stable with 3 members within 0.01 s\n"
         "it is Dead, with 0 members\n"
-        "no client has joined it: does your application use this group.id, a topic that exists, and the"
-        " broker's security?"
+        "no client has joined it: does your application use this group.id, subscribe(), a topic that exists,"
+        " and the broker's security?"
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import time
 from collections.abc import Iterator
 from functools import partial
 from itertools import product
@@ -19,9 +21,9 @@ from tests.broker.wire import RawClient
 from tests.client_libraries.conftest import checked
 from tests.client_libraries.groups import stopping
 from tests.client_libraries.members import MEMBERS
-from tests.testing.kinds import KINDS, opened
+from tests.testing.kinds import EMULATED, KINDS, opened
 from tests.testing.members import AT_ONCE, GROUP, RawMember, address
-from tests.waiting import wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 PARTITIONS = 4
 
@@ -41,6 +43,28 @@ def real(request: pytest.FixtureRequest) -> Iterator[Broker]:
     """A proxy in front of an emulated broker, and in front of Kafka."""
     with opened(request.param, {"orders": PARTITIONS}, AT_ONCE, faults=True) as broker:
         yield broker
+
+
+@pytest.mark.parametrize("kind", EMULATED)
+def test_a_forked_service_keeps_no_connection_open(kind: str) -> None:
+    """It has the sockets of the broker, or the proxy, that were there before it."""
+    forked = multiprocessing.get_context("fork").Process(target=time.sleep, args=(PATIENCE_S,))
+    try:
+        with opened(kind, {}, {}, faults=True) as broker:
+            place = address(broker)
+            with RawClient(place) as one, RawClient(place) as other:
+                for client in (one, other):
+                    client.ask(wire.API_VERSIONS, 0)
+                forked.start()
+                broker.disconnect("ApiVersions")
+                one.send(wire.framed(wire.request(wire.API_VERSIONS, 0, 1)))
+                assert one.is_closed_by_server()
+                broker.drop_connections()
+                assert other.is_closed_by_server()
+        with pytest.raises(ConnectionRefusedError):
+            RawClient(place)
+    finally:
+        forked.kill()
 
 
 def test_every_response_that_names_brokers_names_the_proxys_addresses(two_brokers: EmulatedBroker) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -14,6 +15,7 @@ from groupstorm.testing.groups import LogEnds, Progress
 from groupstorm.testing.real import RealBroker
 from tests.testing.kinds import EMULATED, opened
 from tests.testing.members import AT_ONCE
+from tests.waiting import PATIENCE_S, wait_until
 
 aiokafka = pytest.importorskip("aiokafka", reason="pip install 'groupstorm[kafka]'")
 
@@ -153,6 +155,29 @@ async def test_offsets_that_a_transaction_commits_end_the_wait(broker: Broker) -
         await waiting
     finally:
         await producer.stop()
+
+
+def test_a_condition_of_ones_own_asks_the_group_and_the_broker(broker: Broker) -> None:
+    """The thread that looks at it answers the questions of everybody else."""
+    group = broker.group("billing")
+    with pytest.raises(GroupTimeout, match="was not done within"):
+        group.wait_until(lambda _: group.committed("orders", 0) == 1, "done", timeout_s=0.1)
+    later = threading.Timer(0.1, broker.produce, ("orders", "a"))
+    later.start()
+    group.wait_until(lambda _: len(broker.records("orders")) == 1, timeout_s=PATIENCE_S)
+    later.join()
+
+
+def test_a_test_ends_the_broker_itself(broker: Broker) -> None:
+    """The fixture, or `with`, then finds it ended."""
+    broker.stop()
+
+
+def test_what_tests_produce_ages_before_a_client_comes() -> None:
+    options = {"log.retention.ms": 1, "log.retention.check.interval.ms": 1}
+    with groupstorm.broker({"orders": 1}, options) as broker:
+        broker.produce("orders", "a")
+        wait_until(lambda: not broker.records("orders"))
 
 
 async def test_a_consumer_that_waits_gets_what_a_test_produces() -> None:

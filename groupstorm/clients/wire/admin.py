@@ -76,9 +76,9 @@ async def broker_options(cluster: ClusterClient, names: Collection[str]) -> dict
 
 async def _first_node(cluster: ClusterClient) -> int:
     """A Kafka that has just started answers Metadata without brokers: ask again, as its own clients do."""
+    await cluster.refresh(())
     try:
         async with asyncio.timeout(cluster.request_timeout_ms / 1000):
-            await cluster.refresh(())
             while not cluster.node_ids():
                 await asyncio.sleep(_POLL_S)
                 await cluster.refresh(())

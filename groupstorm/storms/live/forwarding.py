@@ -25,6 +25,7 @@ from groupstorm.broker.apis.members import (
     read_leave,
     read_sync,
 )
+from groupstorm.broker.connection import shut_down
 from groupstorm.clients.operations import Disconnected
 from groupstorm.clients.wire.connection import MAX_RESPONSE_BYTES, body_type
 from groupstorm.clients.wire.coordinator_link import RequestObserver
@@ -91,6 +92,8 @@ class Forwarder:
 
     async def stop(self) -> None:
         for listener in self.listeners.values():
+            for one in listener.server.sockets:
+                shut_down(one)
             listener.server.close()
         serving = [connection.task for connection in self.connections]
         for task in serving:
@@ -209,6 +212,7 @@ class Connection:
 
     def abort(self) -> None:
         self.is_aborted = True
+        shut_down(self._writer.get_extra_info("socket"))
         self._writer.transport.abort()
         if self._to_broker is not None:
             self._to_broker.transport.abort()
@@ -220,6 +224,7 @@ class Connection:
 
     def close(self) -> None:
         """End the connection as soon as the client has all responses so far."""
+        self._writer.write_eof()  # a forked process may keep the socket open, see `shut_down`
         self._writer.close()  # the next read ends
 
     async def send(self, framed: bytes) -> None:

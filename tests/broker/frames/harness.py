@@ -61,6 +61,8 @@ class _Socket:
     def setsockopt(self, *_arguments: int) -> None:
         """The option does nothing here."""
 
+    shutdown = setsockopt
+
 
 class MemoryTransport(asyncio.Transport):
     """Collects what a connection writes."""
