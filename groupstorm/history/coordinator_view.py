@@ -108,17 +108,18 @@ class CoordinatorView:
 
 class Handover(NamedTuple):
     """``released_us``: the old owner has told that it does not own the partition any more, or is out of the
-    group; ``expired``: its session had ended. ``granted_us``: the new owner's heartbeat was answered with it.
+    group; ``expired``: its session had ended. ``grants``, the new owner's last: when a heartbeat was answered
+    with it, when this member took it, or was out before it did, and whether its session had ended.
     """
 
     released_us: int
     expired: bool
-    granted_us: int
+    grants: Sequence[tuple[int, int, bool]]
 
 
 class Handovers:
-    """The first release since its last owner, and the last grant, of every partition: a member may go before
-    it takes what it is granted.
+    """The releases since its last owner, and the last grant, of every partition: a member may go before it
+    takes what it is granted.
 
     A member is known by its id: a process that has crashed and started again has another one, while the old
     member holds its partitions until its session ends.
@@ -126,7 +127,8 @@ class Handovers:
 
     def __init__(self) -> None:
         self._held: dict[str, frozenset[str]] = {}
-        self._released: dict[str, tuple[int, bool]] = {}
+        #: Partition -> when it had been granted, when it was released, and whether a session had ended.
+        self._released: dict[str, list[tuple[int, int, bool]]] = {}
         #: Partition -> its new owner, since when, and when a member's subscription had changed last by then.
         self.granted: dict[str, tuple[str, int, int]] = {}
         self._updated_us = 0
@@ -140,13 +142,17 @@ class Handovers:
         before = self._held.get(event.member_id, frozenset())
         held = self._held[event.member_id] = frozenset((*event.partitions, *event.revoking))
         for partition in before - held:
-            self._released.setdefault(partition, (now_us, False))
+            self._release(now_us, partition, False)
         for partition in held - before:
             self.granted[partition] = event.member, now_us, self._updated_us
 
     def removed(self, now_us: int, event: events.MemberRemoved) -> None:
         for partition in self._held.pop(event.member_id, ()):
-            self._released.setdefault(partition, (now_us, event.cause == Cause.SESSION_EXPIRED))
+            self._release(now_us, partition, event.cause == Cause.SESSION_EXPIRED)
+
+    def _release(self, now_us: int, partition: str, expired: bool) -> None:
+        granted_us = self.granted[partition][1]
+        self._released.setdefault(partition, []).append((granted_us, now_us, expired))
 
     def taken(self, partition: str) -> None:
         """Note that a member processes the partition: the next release is its own."""
@@ -171,6 +177,7 @@ class Handovers:
             granted_us = to_us
         elif member != new_owner or granted_us < from_us:
             return None
-        free = updated_us if is_new else from_us, False
-        released_us, expired = self._released.get(partition, free)
-        return Handover(min(max(released_us, from_us), granted_us), expired, granted_us)
+        free = granted_us, updated_us if is_new else from_us, False
+        (_, released_us, expired), *others = self._released.get(partition, [free])
+        released_us = min(max(released_us, from_us), granted_us)
+        return Handover(released_us, expired, [*others, (granted_us, to_us, False)])

@@ -6,7 +6,7 @@ group is Stable, or waits in a join phase (PreparingRebalance) or for the leader
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -334,10 +334,9 @@ class GapReasons:
                 brokers = {Reason.SESSION: Reason.BROKER_SESSION}  # it has no session.timeout.ms
                 parts = [(brokers.get(one[0], one[0]), *one[1:]) for one in parts]
         else:
-            empty_us = self._empty_us(handover[0], handover[2])
-            parts = _handed_over(handover, since_us, to_us, ending, came_back, empty_us)
+            parts = _handed_over(handover, since_us, ending, came_back, self._empty_us)
             if gap.new_owner is None:
-                parts[2] = Reason.LEFT_OUT, *parts[2][1:]
+                parts[-2] = Reason.LEFT_OUT, *parts[-2][1:]
         sums = self._us
         for reason, _, begin_us, end_us in parts:
             lasted_us = (end_us if end_us < to_us else to_us) - (begin_us if begin_us > from_us else from_us)
@@ -400,12 +399,12 @@ def _most(parts: Iterable[_Part], from_us: int, to_us: int) -> tuple[Reason, str
 
 
 def _handed_over(
-    handover: Handover, from_us: int, to_us: int, ending: str, came_back: bool, empty_us: int
+    handover: Handover, from_us: int, ending: str, came_back: bool, empty_us: Callable[[int, int], int]
 ) -> list[_Part]:
     """The parts of a gap in a consumer group: until the old owner has released the partition, until the new
-    one's heartbeat has fetched it, until its poll() has taken it. ``empty_us``: how long the group was empty
-    between the first and the second."""
-    released_us, expired, granted_us = handover
+    one's heartbeat has fetched it, until its poll() has taken it; of members that were granted it and went
+    before, until they were out. ``empty_us``: how long the group was empty between two instants."""
+    released_us, expired, grants = handover
     if expired:
         waits, fetches = Reason.BROKER_SESSION, Reason.NEXT_HEARTBEAT
     elif came_back and ending != _ENDINGS["assignment"]:
@@ -415,13 +414,16 @@ def _handed_over(
         begins = {_NEW: Reason.METADATA, _FIRST: Reason.START}
         waits = Reason.REVOCATION if revokes else begins.get(ending, Reason.BROKER_SESSION)
         fetches = Reason.NEXT_HEARTBEAT
-    joined_us = released_us + empty_us
-    return [
-        (waits, "", from_us, released_us),
-        (Reason.START if ending == _FIRST else Reason.EMPTY, "", released_us, joined_us),
-        (fetches, "", joined_us, granted_us),
-        (Reason.NEXT_POLL, "", granted_us, to_us),
-    ]
+    parts = [(waits, "", from_us, released_us)]
+    for granted_us, until_us, expired in grants:
+        joined_us = released_us + empty_us(released_us, granted_us)
+        parts += [
+            (Reason.START if ending == _FIRST else Reason.EMPTY, "", released_us, joined_us),
+            (fetches, "", joined_us, granted_us),
+            (Reason.BROKER_SESSION if expired else Reason.NEXT_POLL, "", granted_us, until_us),
+        ]
+        released_us = until_us
+    return parts
 
 
 def _reason(

@@ -40,8 +40,8 @@ def test_a_partition_that_its_owner_gives_up_is_released_when_it_is_told_and_nob
     handovers.reconciled(20, _has("a", revoking=("t-0",)))
     handovers.reconciled(30, _has("a"))
     handovers.reconciled(40, _has("b", "t-0"))
-    assert handovers.of("t-0", 25, 99, "b", False) == Handover(30, False, 40)
-    assert handovers.of("t-0", 35, 99, "b", False) == Handover(35, False, 40)
+    assert handovers.of("t-0", 25, 99, "b", False) == Handover(30, False, [(40, 99, False)])
+    assert handovers.of("t-0", 35, 99, "b", False) == Handover(35, False, [(40, 99, False)])
     assert handovers.of("t-0", 41, 99, "b", False) is None
     assert handovers.of("t-0", 25, 99, "a", False) is None
 
@@ -52,7 +52,7 @@ def test_only_a_member_whose_session_ended_has_expired() -> None:
         handovers.reconciled(10, _has("a", "t-0"))
         handovers.removed(50, _removed("a", cause))
         handovers.reconciled(60, _has("b", "t-0"))
-        assert handovers.of("t-0", 15, 99, "b", False) == Handover(50, expired, 60)
+        assert handovers.of("t-0", 15, 99, "b", False) == Handover(50, expired, [(60, 99, False)])
 
 
 def test_nobody_is_silent_if_the_only_member_that_reads_a_topic_leaves() -> None:
@@ -78,5 +78,19 @@ def test_a_partition_waits_for_the_session_of_its_owner_though_a_member_gets_it_
         (60, _has("b", "p0", "p1")),
         (61, assigned("b", "p0")),
     )
-    expected = {Reason.BROKER_SESSION: 45, Reason.NEXT_HEARTBEAT: 5, Reason.NEXT_POLL: 1}
+    expected = {Reason.BROKER_SESSION: 45, Reason.NEXT_HEARTBEAT: 4, Reason.NEXT_POLL: 2}
     assert in_seconds(found) == expected
+
+
+def test_a_partition_waits_for_the_session_of_a_member_that_dies_before_it_takes_it() -> None:
+    found = of_rows(
+        *_FORMED,
+        (10, revoked("a", "close", "p0")),
+        (11, _removed("a", "left")),
+        (12, _has("c", "p0")),
+        (57, _removed("c", "session-expired")),
+        (60, _has("b", "p0", "p1")),
+        (61, assigned("b", "p0")),
+    )
+    waits = {Reason.REVOCATION: 1, Reason.NEXT_HEARTBEAT: 4, Reason.BROKER_SESSION: 45, Reason.NEXT_POLL: 1}
+    assert in_seconds(found) == waits
