@@ -160,6 +160,33 @@ def test_a_restart_is_only_sure_if_a_row_tells_of_the_process(
     assert ("If they were not restarted" in finding.pattern.advice) != is_known
 
 
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ("crash-restart, members: [1, 2, 3]", "3 static members came back 3 times within the session"),
+        (
+            "restart, members: [1, 2, 3]",
+            "3 members stopped and came back or were replaced, up to 3 away at a",
+        ),
+    ],
+)
+def test_static_members_that_are_killed_together_are_no_deployment(
+    tmp_path: Path, step: str, said: str
+) -> None:
+    trace = scenario_storm(
+        tmp_path,
+        f"""
+        name: together
+        figures_from: warm_up_ms
+        settings: {{group.instance.id: ordinal, members: 12, start_ms: {{exactly: 10s}}}}
+        steps:
+          - {{at_ms: 0, do: start}}
+          - {{at_ms: 2m, do: {step}}}
+        """,
+    )
+    assert explained(trace).findings[0].match.sentence.startswith(said)
+
+
 def test_a_consumer_group_keeps_the_place_of_a_dead_member_from_its_successor(tmp_path: Path) -> None:
     """KIP-848: the dead process cannot release its group.instance.id. A longer session makes it worse."""
     trace = scenario_storm(

@@ -115,7 +115,9 @@ def deploy_wave(history: History) -> Match | None:
     less than two minutes after the one before is back, and never (by any row) half of the group at once."""
     waves = [wave for wave in _waves(_planned(history)) if not _is_aligned(history, wave)]
     may_be = any(_is_aligned(history, wave, at_most=True) for wave in waves)
-    return _of_waves(history, waves, "" if may_be else "one after the other, ")
+    most = max(map(away_most, waves), default=0)
+    how = "one after the other, " if most <= 1 else f"up to {most} away at a time, "
+    return _of_waves(history, waves, "" if may_be else how)
 
 
 def aligned_restart(history: History) -> Match | None:
@@ -241,7 +243,7 @@ def _planned(history: History) -> list[Restart]:
     asked: dict[str, list[Incident]] = {}
     for incident in history.of_kind("asked-to-stop"):
         asked.setdefault(incident.member, []).append(incident)
-    others = ("scale-down", "" if history.settings.get("group.protocol") == "share" else "scale-down")
+    others = ("scale-down", "crash", "" if history.settings.get("group.protocol") == "share" else "crash")
     fenced = fenced_instances(history)
     twins = () if fenced is None else fenced.members
     failed: dict[str, list[int]] = defaultdict(list)
@@ -255,12 +257,14 @@ def _planned(history: History) -> list[Restart]:
         return max((us for us in came[gone.member] if us < down_us), default=0)
 
     def step(gone: Change) -> str:
-        """The step that asked its process to stop since it joined; "" if no row tells."""
+        """The step that asked its process to stop since it joined, "crash" if none did and it was killed; ""
+        if no row tells."""
         since_us = joined_us(gone, gone.time_us)
         told = [
             one for one in asked.get(process_of(gone.member), ()) if since_us <= one.time_us <= gone.time_us
         ]
-        return str(told[-1].row["cause"]) if told else ""
+        killed = (gone.alive or {}).get("event") == "member_crashed"
+        return str(told[-1].row["cause"]) if told else "crash" if killed else ""
 
     def has_failed(gone: Change, down_us: int, up_us: int) -> bool:
         """A consumer that is too slow leaves (librdkafka), or says so (KIP-848), when it polls again."""
