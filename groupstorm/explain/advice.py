@@ -57,7 +57,8 @@ def advice_for(finding: Finding, history: History) -> str:
     if history.has_threads:
         text = _OF_KIND.get(("streams", pattern.name), text).replace("protocol=consumer", "protocol=streams")
     if history.is_consumer_group:
-        text = _OF_KIND.get(("epochs", pattern.name), text)
+        if history.settings.get("topic_pattern") is None:  # a pattern that clients match themselves
+            text = _OF_KIND.get(("epochs", pattern.name), text)
         text = text.replace(" session.timeout.ms", " group.consumer.session.timeout.ms")
     if history.is_shared:
         text = _OF_KIND.get(("share", pattern.name), text).replace("group.consumer.", "group.share.")
