@@ -13,6 +13,7 @@ until it says that it has done so. When such a partition changes hands, `Handove
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 from groupstorm.trace.events import coordinator as events
@@ -132,6 +133,10 @@ class Handovers:
         #: Partition -> its new owner, since when, and when a member's subscription had changed last by then.
         self.granted: dict[str, tuple[str, int, int]] = {}
         self._updated_us = 0
+        #: Member id -> since when it has partitions to give up; and from when until when members had, or were
+        #: in the group until their sessions ended, in the order of the ends.
+        self._revoking: dict[str, int] = {}
+        self._held_up: list[tuple[int, int, bool]] = []
 
     def updated(self, now_us: int, _event: events.MemberUpdated) -> None:
         """Note that a member subscribes to other topics than before."""
@@ -141,18 +146,35 @@ class Handovers:
         """Note the partitions that the member has been granted, and the ones that it has released."""
         before = self._held.get(event.member_id, frozenset())
         held = self._held[event.member_id] = frozenset((*event.partitions, *event.revoking))
+        if event.revoking:
+            self._revoking.setdefault(event.member_id, now_us)
+        elif event.member_id in self._revoking:
+            self._held_up.append((self._revoking.pop(event.member_id), now_us, False))
         for partition in before - held:
             self._release(now_us, partition, False)
         for partition in held - before:
             self.granted[partition] = event.member, now_us, self._updated_us
 
     def removed(self, now_us: int, event: events.MemberRemoved) -> None:
+        expired = event.cause == Cause.SESSION_EXPIRED
+        since_us = self._revoking.pop(event.member_id, now_us)
+        self._held_up.append((0 if expired else since_us, now_us, expired))
         for partition in self._held.pop(event.member_id, ()):
-            self._release(now_us, partition, event.cause == Cause.SESSION_EXPIRED)
+            self._release(now_us, partition, expired)
 
     def _release(self, now_us: int, partition: str, expired: bool) -> None:
         granted_us = self.granted[partition][1]
         self._released.setdefault(partition, []).append((granted_us, now_us, expired))
+
+    def held_up(self, from_us: int, to_us: int) -> tuple[int, bool]:
+        """Return until when one member held up most of a wait, as it had partitions to give up or its session
+        had to end, and whether it was the session: the broker grants such a member nothing more."""
+        past = takewhile(lambda span: span[1] > from_us, reversed(self._held_up))
+        spans = [*past, *((since_us, to_us, False) for since_us in self._revoking.values())]
+        ends = [(min(us, to_us), since_us, expired) for since_us, us, expired in spans]
+        found = [(us - max(since_us, from_us), us, expired) for us, since_us, expired in ends]
+        lasted_us, until_us, expired = max(found, default=(0, from_us, False))
+        return (until_us, expired) if 2 * lasted_us > to_us - from_us else (from_us, False)
 
     def taken(self, partition: str) -> None:
         """Note that a member processes the partition: the next release is its own."""

@@ -334,9 +334,9 @@ class GapReasons:
                 brokers = {Reason.SESSION: Reason.BROKER_SESSION}  # it has no session.timeout.ms
                 parts = [(brokers.get(one[0], one[0]), *one[1:]) for one in parts]
         else:
-            parts = _handed_over(handover, since_us, ending, came_back, self._empty_us)
+            parts = _handed_over(handover, since_us, ending, came_back, self._empty_us, handovers.held_up)
             if gap.new_owner is None:
-                parts[-2] = Reason.LEFT_OUT, *parts[-2][1:]
+                parts[-3:-1] = [(Reason.LEFT_OUT, "", parts[-3][2], parts[-2][3])]
         sums = self._us
         for reason, _, begin_us, end_us in parts:
             lasted_us = (end_us if end_us < to_us else to_us) - (begin_us if begin_us > from_us else from_us)
@@ -399,11 +399,17 @@ def _most(parts: Iterable[_Part], from_us: int, to_us: int) -> tuple[Reason, str
 
 
 def _handed_over(
-    handover: Handover, from_us: int, ending: str, came_back: bool, empty_us: Callable[[int, int], int]
+    handover: Handover,
+    from_us: int,
+    ending: str,
+    came_back: bool,
+    empty_us: Callable[[int, int], int],
+    held_up: Callable[[int, int], tuple[int, bool]],
 ) -> list[_Part]:
     """The parts of a gap in a consumer group: until the old owner has released the partition, until the new
     one's heartbeat has fetched it, until its poll() has taken it; of members that were granted it and went
-    before, until they were out. ``empty_us``: how long the group was empty between two instants."""
+    before, until they were out. ``empty_us``: how long the group was empty between two instants.
+    ``held_up``: see `Handovers`."""
     released_us, expired, grants = handover
     if expired:
         waits, fetches = Reason.BROKER_SESSION, Reason.NEXT_HEARTBEAT
@@ -416,10 +422,14 @@ def _handed_over(
         fetches = Reason.NEXT_HEARTBEAT
     parts = [(waits, "", from_us, released_us)]
     for granted_us, until_us, expired in grants:
-        joined_us = released_us + empty_us(released_us, granted_us)
+        joined_us = held_us = released_us + empty_us(released_us, granted_us)
+        is_session = False
+        if fetches is Reason.NEXT_HEARTBEAT and granted_us - joined_us > SLOW_US:
+            held_us, is_session = held_up(joined_us, granted_us)
         parts += [
             (Reason.START if ending == _FIRST else Reason.EMPTY, "", released_us, joined_us),
-            (fetches, "", joined_us, granted_us),
+            (Reason.BROKER_SESSION if is_session else Reason.REVOCATION, "", joined_us, held_us),
+            (fetches, "", held_us, granted_us),
             (Reason.BROKER_SESSION if expired else Reason.NEXT_POLL, "", granted_us, until_us),
         ]
         released_us = until_us

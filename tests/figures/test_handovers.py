@@ -94,3 +94,20 @@ def test_a_partition_waits_for_the_session_of_a_member_that_dies_before_it_takes
     )
     waits = {Reason.REVOCATION: 1, Reason.NEXT_HEARTBEAT: 4, Reason.BROKER_SESSION: 45, Reason.NEXT_POLL: 1}
     assert in_seconds(found) == waits
+
+
+def test_a_partition_waits_for_a_member_that_has_to_give_up_others_first_or_that_is_dead() -> None:
+    """The broker means the partition for it, and grants it nothing more. Heartbeats come within seconds."""
+    gone = ((10, revoked("a", "close", "p0")), (11, _removed("a", "left")))
+    taken = ((62, _has("b", "p0")), (63, assigned("b", "p0")))
+    slow = _has("c", revoking=("p2",))
+    for holder, reason in (
+        (((9, slow), (60, _has("c"))), Reason.REVOCATION),
+        (((9, slow), (60, _removed("c", "left"))), Reason.REVOCATION),
+        (((60, _removed("c", "session-expired")),), Reason.BROKER_SESSION),
+        (((9, slow), (30, _has("c"))), Reason.NEXT_HEARTBEAT),
+    ):
+        found = of_rows(*_FORMED, *sorted((*gone, *holder, *taken), key=lambda row: row[0]))
+        waited = in_seconds(found)
+        assert waited[Reason.NEXT_HEARTBEAT] + waited[reason] >= 51
+        assert (waited[Reason.NEXT_HEARTBEAT] == 2) == (reason is not Reason.NEXT_HEARTBEAT)
