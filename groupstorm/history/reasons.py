@@ -6,7 +6,7 @@ group is Stable, or waits in a join phase (PreparingRebalance) or for the leader
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -334,7 +334,7 @@ class GapReasons:
                 brokers = {Reason.SESSION: Reason.BROKER_SESSION}  # it has no session.timeout.ms
                 parts = [(brokers.get(one[0], one[0]), *one[1:]) for one in parts]
         else:
-            parts = _handed_over(handover, since_us, ending, came_back, self._empty_us, handovers.held_up)
+            parts = self._handed_over(handover, since_us, ending, came_back)
             if gap.new_owner is None:
                 parts[-3:-1] = [(Reason.LEFT_OUT, "", parts[-3][2], parts[-2][3])]
         sums = self._us
@@ -347,6 +347,35 @@ class GapReasons:
         if self._longest is None or to_us - from_us > self._longest.to_us - self._longest.from_us:
             most, who = _most(parts, from_us, to_us)
             self._longest = Gap(gap.partition, from_us, to_us, old_owner, gap.new_owner, ending, most, who)
+
+    def _handed_over(self, handover: Handover, from_us: int, ending: str, came_back: bool) -> list[_Part]:
+        """The parts of a gap in a consumer group: until the old owner has released the partition, until the
+        new one's heartbeat has fetched it, until its poll() has taken it; of members that were granted it and
+        went before, until they were out."""
+        released_us, expired, grants = handover
+        if expired:
+            waits, fetches = Reason.BROKER_SESSION, Reason.NEXT_HEARTBEAT
+        elif came_back and ending != _ENDINGS["assignment"]:
+            waits = fetches = Reason.RESTART
+        else:
+            revokes = ending in (_ENDINGS["assignment"], _ENDINGS["close"], _ENDINGS["subscription"])
+            begins = {_NEW: Reason.METADATA, _FIRST: Reason.START}
+            waits = Reason.REVOCATION if revokes else begins.get(ending, Reason.BROKER_SESSION)
+            fetches = Reason.NEXT_HEARTBEAT
+        parts = [(waits, "", from_us, released_us)]
+        for granted_us, until_us, expired in grants:
+            joined_us = held_us = released_us + self._empty_us(released_us, granted_us)
+            is_session = False
+            if fetches is Reason.NEXT_HEARTBEAT and granted_us - joined_us > SLOW_US:
+                held_us, is_session = self._handovers.held_up(joined_us, granted_us)
+            parts += [
+                (Reason.START if ending == _FIRST else Reason.EMPTY, "", released_us, joined_us),
+                (Reason.BROKER_SESSION if is_session else Reason.REVOCATION, "", joined_us, held_us),
+                (fetches, "", held_us, granted_us),
+                (Reason.BROKER_SESSION if expired else Reason.NEXT_POLL, "", granted_us, until_us),
+            ]
+            released_us = until_us
+        return parts
 
     def _empty_us(self, from_us: int, to_us: int) -> int:
         """The time between two instants in which the group had no member."""
@@ -396,44 +425,6 @@ def _most(parts: Iterable[_Part], from_us: int, to_us: int) -> tuple[Reason, str
             names[reason] = who
     most = max(shares, key=lambda reason: shares[reason])
     return most, names[most]
-
-
-def _handed_over(
-    handover: Handover,
-    from_us: int,
-    ending: str,
-    came_back: bool,
-    empty_us: Callable[[int, int], int],
-    held_up: Callable[[int, int], tuple[int, bool]],
-) -> list[_Part]:
-    """The parts of a gap in a consumer group: until the old owner has released the partition, until the new
-    one's heartbeat has fetched it, until its poll() has taken it; of members that were granted it and went
-    before, until they were out. ``empty_us``: how long the group was empty between two instants.
-    ``held_up``: see `Handovers`."""
-    released_us, expired, grants = handover
-    if expired:
-        waits, fetches = Reason.BROKER_SESSION, Reason.NEXT_HEARTBEAT
-    elif came_back and ending != _ENDINGS["assignment"]:
-        waits = fetches = Reason.RESTART
-    else:
-        revokes = ending in (_ENDINGS["assignment"], _ENDINGS["close"], _ENDINGS["subscription"])
-        begins = {_NEW: Reason.METADATA, _FIRST: Reason.START}
-        waits = Reason.REVOCATION if revokes else begins.get(ending, Reason.BROKER_SESSION)
-        fetches = Reason.NEXT_HEARTBEAT
-    parts = [(waits, "", from_us, released_us)]
-    for granted_us, until_us, expired in grants:
-        joined_us = held_us = released_us + empty_us(released_us, granted_us)
-        is_session = False
-        if fetches is Reason.NEXT_HEARTBEAT and granted_us - joined_us > SLOW_US:
-            held_us, is_session = held_up(joined_us, granted_us)
-        parts += [
-            (Reason.START if ending == _FIRST else Reason.EMPTY, "", released_us, joined_us),
-            (Reason.BROKER_SESSION if is_session else Reason.REVOCATION, "", joined_us, held_us),
-            (fetches, "", held_us, granted_us),
-            (Reason.BROKER_SESSION if expired else Reason.NEXT_POLL, "", granted_us, until_us),
-        ]
-        released_us = until_us
-    return parts
 
 
 def _reason(
