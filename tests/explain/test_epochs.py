@@ -204,7 +204,7 @@ def test_the_first_processes_of_a_wave_may_come_before_one_leaves(tmp_path: Path
     found = explained(scenario_storm(tmp_path, MAX_SURGE))
     [wave] = [one for one in found.findings if one.pattern.name == "deploy-wave"]
     assert wave.match.sentence == (
-        "8 members stopped and came back or were replaced, one after the other, in 1 wave (from 62.0 s on)."
+        "8 members stopped and came back or were replaced, up to 2 at a time, in 1 wave (from 62.0 s on)."
     )
     assert wave.rebalances == found.history.rebalances
 

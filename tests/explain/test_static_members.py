@@ -166,7 +166,7 @@ def test_a_restart_is_only_sure_if_a_row_tells_of_the_process(
         ("crash-restart, members: [1, 2, 3]", "3 static members came back 3 times within the session"),
         (
             "restart, members: [1, 2, 3]",
-            "3 members stopped and came back or were replaced, up to 3 away at a",
+            "3 members stopped and came back or were replaced, up to 3 at a time",
         ),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -115,8 +116,8 @@ def deploy_wave(history: History) -> Match | None:
     less than two minutes after the one before is back, and never (by any row) half of the group at once."""
     waves = [wave for wave in _waves(_planned(history)) if not _is_aligned(history, wave)]
     may_be = any(_is_aligned(history, wave, at_most=True) for wave in waves)
-    most = max(map(away_most, waves), default=0)
-    how = "one after the other, " if most <= 1 else f"up to {most} away at a time, "
+    most = max(map(_stopped_together, waves), default=0)
+    how = "one after the other, " if most <= 1 else f"up to {most} at a time, "
     return _of_waves(history, waves, "" if may_be else how)
 
 
@@ -298,6 +299,13 @@ def _waves(restarts: Sequence[Restart]) -> list[list[Restart]]:
 def _span(wave: Sequence[Restart]) -> tuple[int, int]:
     """From when to when a wave goes on: with max_surge the first process comes before one stops."""
     return min(min(one.down_us, one.up_us) for one in wave), max(one.up_us for one in wave) + AFTER_US
+
+
+def _stopped_together(wave: Sequence[Restart]) -> int:
+    """The largest number of processes that were away at once, or stopped within a second (blue-green)."""
+    stops = sorted(one.stopped_us for one in wave if one.stopped_us is not None)
+    within = (bisect_right(stops, us + SECOND_US) - number for number, us in enumerate(stops))
+    return max(away_most(wave), *within, 0)
 
 
 def _is_aligned(history: History, wave: Sequence[Restart], at_most: bool = False) -> bool:
