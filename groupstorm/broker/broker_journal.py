@@ -194,14 +194,12 @@ def trace_in_folder(folder: Path, named: str, on_failure: Callable[[str], None])
         raise InputError(f"{named}: cannot be written: {problem.strerror or problem}") from problem
 
 
-def traced(broker: Broker, events: Sequence[Event]) -> list[Event | EvidenceMissing]:
+def traced(broker: Broker, events: Sequence[Event]) -> Iterator[Event | EvidenceMissing]:
     """The events, and behind that of a new share group that nobody owns its partitions."""
-    rows: list[Event | EvidenceMissing] = []
     for event in events:
-        rows.append(event)
+        yield event
         if isinstance(event, GroupCreated) and isinstance(broker.coordinator.group(event.group), ShareGroup):
-            rows.append(EvidenceMissing(event.group, OWNERSHIP, None, WITHOUT_OWNERS["share"]))
-    return rows
+            yield EvidenceMissing(event.group, OWNERSHIP, None, WITHOUT_OWNERS["share"])
 
 
 class BrokerTrace:

@@ -129,7 +129,7 @@ def _log_and_trace(broker: Broker, traces: Sequence[BrokerTrace]) -> OnEvents:
     def on_events(time_us: int, events: Sequence[Event]) -> None:
         log_events(time_us, events)
         for trace in traces:
-            trace.add(time_us, traced(broker, events))
+            trace.add(time_us, [*traced(broker, events)])
 
     return on_events
 

@@ -73,7 +73,7 @@ class EmulatedBroker(BrokerUnderTest):
         self._control = ServerControl(self._embedded.server)
         if self._trace is not None:
             written, rows_of = self._trace, partial(traced, self._embedded.broker)
-            self._embedded.server.add_observer(lambda us, events: written.add(us, rows_of(events)))
+            self._embedded.server.add_observer(lambda us, events: written.add(us, [*rows_of(events)]))
         self._http = None if control is False else ControlServer(self._control)
         self._control_url: str | None = None
 
