@@ -193,8 +193,7 @@ class Window(NamedTuple):
         """Raise InputError if a trace or a run ends before its figures begin to count."""
         if end_us < counted_from_us:
             name = "--from" if self.from_us else "figures_from"
-            it = "it ends" if self.to_us is None else "it ends, or --to ends it,"
-            ends = f"{it} at {end_us / 1_000_000:,.3f} s, before its figures count"
+            ends = f"it ends at {end_us / 1_000_000:,.3f} s, before its figures count"
             from_s = f"{name}: {counted_from_us / 1_000_000:,g} s"
             earlier = "name an earlier time there" + (", or with --from" if self is not WHOLE else "")
             raise InputError(f"{trace}: nothing is counted: {ends} ({from_s}): {earlier}")

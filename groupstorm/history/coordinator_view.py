@@ -133,8 +133,7 @@ class Handovers:
         #: Partition -> its new owner, since when, and when a member's subscription had changed last by then.
         self.granted: dict[str, tuple[str, int, int]] = {}
         self._updated_us = 0
-        #: Member id -> since when it has partitions to give up; and from when until when members had, or were
-        #: in the group until their sessions ended, in the order of the ends.
+        #: When members began to revoke; spans of revocations, and of sessions (from 0 on), by their ends.
         self._revoking: dict[str, int] = {}
         self._held_up: list[tuple[int, int, bool]] = []
 
@@ -171,10 +170,9 @@ class Handovers:
         had to end, and whether it was the session: the broker grants such a member nothing more."""
         past = takewhile(lambda span: span[1] > from_us, reversed(self._held_up))
         spans = [*past, *((since_us, to_us, False) for since_us in self._revoking.values())]
-        ends = [(min(us, to_us), since_us, expired) for since_us, us, expired in spans]
-        found = [(us - max(since_us, from_us), us, expired) for us, since_us, expired in ends]
+        found = [(min(us, to_us) - max(since_us, from_us), us, expired) for since_us, us, expired in spans]
         lasted_us, until_us, expired = max(found, default=(0, from_us, False))
-        return (until_us, expired) if 2 * lasted_us > to_us - from_us else (from_us, False)
+        return (min(until_us, to_us), expired) if 2 * lasted_us > to_us - from_us else (from_us, False)
 
     def taken(self, partition: str) -> None:
         """Note that a member processes the partition: the next release is its own."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import Any, TypeVar
 
 from groupstorm.broker.assembly import BROKERS_MAX
@@ -72,8 +71,8 @@ class EmulatedBroker(BrokerUnderTest):
         )
         self._control = ServerControl(self._embedded.server)
         if self._trace is not None:
-            written, rows_of = self._trace, partial(traced, self._embedded.broker)
-            self._embedded.server.add_observer(lambda us, events: written.add(us, [*rows_of(events)]))
+            write, of_broker = self._trace.add, self._embedded.broker
+            self._embedded.server.add_observer(lambda us, events: write(us, [*traced(of_broker, events)]))
         self._http = None if control is False else ControlServer(self._control)
         self._control_url: str | None = None
 

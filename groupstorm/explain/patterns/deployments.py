@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from groupstorm.explain.findings import Match
@@ -156,7 +156,7 @@ def autoscaler(history: History) -> Match | None:
     the group, nor a group whose members mostly went because they failed."""
     from_us = formed_us(history)
     changes = [one for one in history.changes if one.time_us > from_us and one.cause not in OF_COORDINATOR]
-    threads = max(Counter(map(process_of, {one.member for one in changes})).values(), default=1)
+    threads = _threads({one.member for one in changes})
     turns = _turns(_sizes(changes), _members_before(history, from_us + 1) or 0, threads)
     if len(turns) <= TURNS_MIN:
         return None
@@ -258,8 +258,7 @@ def _planned(history: History) -> list[Restart]:
         return max((us for us in came[gone.member] if us < down_us), default=0)
 
     def step(gone: Change) -> str:
-        """The step that asked its process to stop since it joined, "crash" if none did and it was killed; ""
-        if no row tells."""
+        """The step that asked its process to stop since it joined, or "crash"; "" if no row tells."""
         since_us = joined_us(gone, gone.time_us)
         told = [
             one for one in asked.get(process_of(gone.member), ()) if since_us <= one.time_us <= gone.time_us
@@ -305,7 +304,12 @@ def _stopped_together(wave: Sequence[Restart]) -> int:
     """The largest number of processes that were away at once, or stopped within a second (blue-green)."""
     stops = sorted(one.stopped_us for one in wave if one.stopped_us is not None)
     within = (bisect_right(stops, us + SECOND_US) - number for number, us in enumerate(stops))
-    return max(away_most(wave), *within, 0)
+    return -(-max(away_most(wave), *within, 0) // _threads({one.went.member for one in wave}))
+
+
+def _threads(members: Iterable[str]) -> int:
+    """The members of a process, which are several in Kafka Streams."""
+    return max(Counter(map(process_of, members)).values(), default=1)
 
 
 def _is_aligned(history: History, wave: Sequence[Restart], at_most: bool = False) -> bool:
