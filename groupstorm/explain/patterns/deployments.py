@@ -321,10 +321,10 @@ def _is_aligned(history: History, wave: Sequence[Restart], at_most: bool = False
 
 def _members_before(history: History, time_us: int) -> int | None:
     """The number of members in the last round before ``time_us``, else by who came and went; None if the rows
-    do not begin with an empty group."""
+    do not begin with an empty group, as those of logs may not."""
     before = (one for _, one in rounds_of(history) if one.begun_us < time_us)
     known = [one.members for one in before if one.members is not None]
-    if known or not history.began_empty:
+    if known or not history.began_empty or history.is_imported:
         return known[-1] if known else None
     came = [one.kind is ChangeKind.CAME for one in history.changes if one.time_us < time_us]
     return history.members_before + 2 * sum(came) - len(came)
