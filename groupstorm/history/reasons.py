@@ -314,16 +314,13 @@ class GapReasons:
         ending = self._endings.get(gap.partition, "")
         if gap.old_owner is None:
             ending = _FIRST if gap.is_first else _NEW
-        from_us = gap.from_us
-        to_us = from_us + gap.gap_us
-        from_us = max(from_us, self._from_us)
+        from_us, to_us = max(gap.from_us, self._from_us), gap.from_us + gap.gap_us
         if to_us <= from_us or not ending or not self._has_members:
             return
         old_owner = gap.old_owner or "nobody"
         came_back = gap.new_owner == old_owner
-        handovers = self._handovers
+        handovers, since_us = self._handovers, gap.since_us
         handover = None
-        since_us = gap.since_us
         if handovers.granted and (gap.new_owner is not None or self._state == GroupState.STABLE):
             handover = handovers.of(gap.partition, since_us, to_us, gap.new_owner, ending == _NEW)
         if handover is None:

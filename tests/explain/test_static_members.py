@@ -187,6 +187,24 @@ def test_static_members_that_are_killed_together_are_no_deployment(
     assert explained(trace).findings[0].match.sentence.startswith(said)
 
 
+def test_a_process_that_ends_before_the_next_one_comes_is_no_twin(tmp_path: Path) -> None:
+    """However often it is restarted within ten minutes."""
+    trace = scenario_storm(
+        tmp_path,
+        """
+        name: often
+        figures_from: warm_up_ms
+        settings: {group.instance.id: ordinal, members: 3, start_ms: {exactly: 10s}}
+        steps:
+          - {at_ms: 0, do: start}
+          - {at_ms: 2m, do: restart, members: [1]}
+          - {at_ms: 4m, do: crash-restart, members: [1]}
+          - {at_ms: 6m, do: restart, members: [1]}
+        """,
+    )
+    assert [one.pattern.name for one in explained(trace).findings][:1] == ["static-restart"]
+
+
 def test_a_consumer_group_keeps_the_place_of_a_dead_member_from_its_successor(tmp_path: Path) -> None:
     """KIP-848: the dead process cannot release its group.instance.id. A longer session makes it worse."""
     trace = scenario_storm(
