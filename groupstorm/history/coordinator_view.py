@@ -185,17 +185,16 @@ class Handovers:
     def of(
         self, partition: str, from_us: int, to_us: int, new_owner: str | None, is_new: bool
     ) -> Handover | None:
-        """Return the handover of the partition to ``new_owner`` in a gap from ``from_us`` to ``to_us``; to
-        nobody (None) if it is free, and no member has been granted it until then.
+        """Return the handover of the partition to ``new_owner`` in a gap from ``from_us`` to ``to_us``; None:
+        nobody has taken it until then, and it is free, or has been granted in the gap.
 
         None if it did not come there by a handover of a consumer group. Nobody has a partition that
         ``is_new``, and no member may have known its topic before it subscribed anew.
         """
         member, granted_us, updated_us = self.granted.get(partition, ("", -1, 0))
-        nobody = new_owner is None and granted_us < from_us
-        if nobody and not any(partition in held for held in self._held.values()):
+        if new_owner is None and not any(partition in held for held in self._held.values()):
             granted_us = to_us
-        elif member != new_owner or granted_us < from_us:
+        elif new_owner not in (member, None) or granted_us < from_us:
             return None
         free = granted_us, updated_us if is_new else from_us, False
         (_, released_us, expired), *others = self._released.get(partition, [free])

@@ -321,9 +321,10 @@ class GapReasons:
         came_back = gap.new_owner == old_owner
         handovers, since_us = self._handovers, gap.since_us
         handover = None
-        if handovers.granted and (gap.new_owner is not None or self._state == GroupState.STABLE):
+        if handovers.granted:
             handover = handovers.of(gap.partition, since_us, to_us, gap.new_owner, ending == _NEW)
-        if handover is None:
+        is_free = gap.new_owner is None and handover is not None and handover.grants[-1][0] == to_us
+        if handover is None or (is_free and self._state != GroupState.STABLE):
             dealt = self._dealt.get(gap.partition, _NEVER)
             ended_us = us if (us := self._ended_us.get(old_owner, 0)) > since_us else 0
             parts = self._phases_of(since_us, ending, came_back, gap.new_owner is not None, dealt, ended_us)
@@ -332,7 +333,7 @@ class GapReasons:
                 parts = [(brokers.get(one[0], one[0]), *one[1:]) for one in parts]
         else:
             parts = self._handed_over(handover, since_us, ending, came_back)
-            if gap.new_owner is None:
+            if is_free:
                 parts[-3:-1] = [(Reason.LEFT_OUT, "", parts[-3][2], parts[-2][3])]
         sums = self._us
         for reason, _, begin_us, end_us in parts:

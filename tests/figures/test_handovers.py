@@ -111,3 +111,12 @@ def test_a_partition_waits_for_a_member_that_has_to_give_up_others_first_or_that
         waited = in_seconds(found)
         assert waited[Reason.NEXT_HEARTBEAT] + waited[reason] >= 51
         assert (waited[Reason.NEXT_HEARTBEAT] == 2) == (reason is not Reason.NEXT_HEARTBEAT)
+
+
+def test_nobody_is_silent_if_the_trace_ends_while_the_new_owner_is_on_its_way() -> None:
+    left = ((10, revoked("a", "close", "p0")), (11, _removed("a", "left")))
+    granted = ((14, _has("b", "p0", "p1")), (14, _state("Reconciling", "Stable", "heartbeat")))
+    found = of_rows(
+        *_FORMED, *left, (11, _state("Stable", "Reconciling", "left")), *granted, (30, ScenarioEnded(G))
+    )
+    assert in_seconds(found) == {Reason.REVOCATION: 1, Reason.NEXT_HEARTBEAT: 3, Reason.NEXT_POLL: 16}
