@@ -18,8 +18,10 @@ from groupstorm.broker.data_directory import DataDirectory, PartitionName
 from groupstorm.broker.journal import BEGINNING
 from groupstorm.broker.log.batches import Batch
 from groupstorm.broker.state import created
+from groupstorm.coordinator.share.group import ShareGroup
+from groupstorm.history.unknown import OWNERSHIP, WITHOUT_OWNERS
 from groupstorm.problems import InputError, OutputError
-from groupstorm.trace.events.coordinator import Event
+from groupstorm.trace.events.coordinator import Event, GroupCreated
 from groupstorm.trace.events.imported import EvidenceMissing
 from groupstorm.trace.schema import Source
 from groupstorm.trace.topic import TopicSink
@@ -190,6 +192,14 @@ def trace_in_folder(folder: Path, named: str, on_failure: Callable[[str], None])
         return BrokerTrace(DirectorySink(folder), named, on_failure)
     except OSError as problem:
         raise InputError(f"{named}: cannot be written: {problem.strerror or problem}") from problem
+
+
+def traced(broker: Broker, events: Sequence[Event]) -> Iterator[Event | EvidenceMissing]:
+    """The events, and behind that of a new share group that nobody owns its partitions."""
+    for event in events:
+        yield event
+        if isinstance(event, GroupCreated) and isinstance(broker.coordinator.group(event.group), ShareGroup):
+            yield EvidenceMissing(event.group, OWNERSHIP, None, WITHOUT_OWNERS["share"])
 
 
 class BrokerTrace:

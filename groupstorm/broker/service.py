@@ -15,17 +15,14 @@ from pathlib import Path
 import structlog
 
 from groupstorm.broker.broker import Broker
-from groupstorm.broker.broker_journal import BrokerJournal, BrokerTrace, MakeBroker, trace_in_folder
+from groupstorm.broker.broker_journal import BrokerJournal, BrokerTrace, MakeBroker, trace_in_folder, traced
 from groupstorm.broker.security.connection import connections
 from groupstorm.broker.security.listener import PLAINTEXT, ListenerSecurity
 from groupstorm.broker.shell import OnEvents, Server
-from groupstorm.coordinator.share.group import ShareGroup
 from groupstorm.held_signals import heeded_stop_signals
-from groupstorm.history.unknown import OWNERSHIP, WITHOUT_OWNERS
 from groupstorm.problems import InputError
 from groupstorm.protocol.endpoints import Endpoint
-from groupstorm.trace.events.coordinator import Event, GroupCreated
-from groupstorm.trace.events.imported import EvidenceMissing
+from groupstorm.trace.events.coordinator import Event
 from groupstorm.trace.log import configure, log_event
 from groupstorm.trace.topic import TopicAddress, TopicSink
 from groupstorm.trace.writer import ROTATION_S
@@ -132,17 +129,9 @@ def _log_and_trace(broker: Broker, traces: Sequence[BrokerTrace]) -> OnEvents:
     def on_events(time_us: int, events: Sequence[Event]) -> None:
         log_events(time_us, events)
         for trace in traces:
-            trace.add(time_us, [*_rows(broker, events)])
+            trace.add(time_us, [*traced(broker, events)])
 
     return on_events
-
-
-def _rows(broker: Broker, events: Sequence[Event]) -> Iterator[Event | EvidenceMissing]:
-    """The events, and behind that of a new share group that nobody owns its partitions."""
-    for event in events:
-        yield event
-        if isinstance(event, GroupCreated) and isinstance(broker.coordinator.group(event.group), ShareGroup):
-            yield EvidenceMissing(event.group, OWNERSHIP, None, WITHOUT_OWNERS["share"])
 
 
 async def _listen(server: Server, options: ServeOptions) -> None:

@@ -57,7 +57,8 @@ def advice_for(finding: Finding, history: History) -> str:
     if history.has_threads:
         text = _OF_KIND.get(("streams", pattern.name), text).replace("protocol=consumer", "protocol=streams")
     if history.is_consumer_group:
-        text = _OF_KIND.get(("epochs", pattern.name), text)
+        if history.settings.get("topic_pattern") is None:  # a pattern that clients match themselves
+            text = _OF_KIND.get(("epochs", pattern.name), text)
         text = text.replace(" session.timeout.ms", " group.consumer.session.timeout.ms")
     if history.is_shared:
         text = _OF_KIND.get(("share", pattern.name), text).replace("group.consumer.", "group.share.")
@@ -200,8 +201,8 @@ def _held_join_phase(finding: Finding, history: History) -> str:
     longest_us = max((one.joining_us or 0 for each in finding.rebalances for one in each.rounds), default=0)
     # a shorter interval would remove members more often
     if longest_us < _SHORTEST_INTERVAL_US or history.of_kind("poll-timeout"):
-        may_be_dead = not finding.match.members and history.of_kind("crashed")
-        lower = "Find out why the process died. If a member was late: lower" if may_be_dead else "Lower"
+        is_dead = "which died" in finding.match.unknown
+        lower = "Find out why the process died. If a member was late: lower" if is_dead else "Lower"
         return f"{lower} max.poll.records, or use {consumer}"
     return general
 

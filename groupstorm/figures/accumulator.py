@@ -195,7 +195,7 @@ class Window(NamedTuple):
             name = "--from" if self.from_us else "figures_from"
             ends = f"it ends at {end_us / 1_000_000:,.3f} s, before its figures count"
             from_s = f"{name}: {counted_from_us / 1_000_000:,g} s"
-            earlier = "name an earlier time there, or with --from"
+            earlier = "name an earlier time there" + (", or with --from" if self is not WHOLE else "")
             raise InputError(f"{trace}: nothing is counted: {ends} ({from_s}): {earlier}")
 
 

@@ -13,6 +13,7 @@ until it says that it has done so. When such a partition changes hands, `Handove
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 from groupstorm.trace.events import coordinator as events
@@ -108,17 +109,18 @@ class CoordinatorView:
 
 class Handover(NamedTuple):
     """``released_us``: the old owner has told that it does not own the partition any more, or is out of the
-    group; ``expired``: its session had ended. ``granted_us``: the new owner's heartbeat was answered with it.
+    group; ``expired``: its session had ended. ``grants``, the new owner's last: when a heartbeat was answered
+    with it, when this member took it, or was out before it did, and whether its session had ended.
     """
 
     released_us: int
     expired: bool
-    granted_us: int
+    grants: Sequence[tuple[int, int, bool]]
 
 
 class Handovers:
-    """The first release since its last owner, and the last grant, of every partition: a member may go before
-    it takes what it is granted.
+    """The releases since its last owner, and the last grant, of every partition: a member may go before it
+    takes what it is granted.
 
     A member is known by its id: a process that has crashed and started again has another one, while the old
     member holds its partitions until its session ends.
@@ -126,10 +128,14 @@ class Handovers:
 
     def __init__(self) -> None:
         self._held: dict[str, frozenset[str]] = {}
-        self._released: dict[str, tuple[int, bool]] = {}
+        #: Partition -> when it had been granted, when it was released, and whether a session had ended.
+        self._released: dict[str, list[tuple[int, int, bool]]] = {}
         #: Partition -> its new owner, since when, and when a member's subscription had changed last by then.
         self.granted: dict[str, tuple[str, int, int]] = {}
         self._updated_us = 0
+        #: When members began to revoke; spans of revocations, and of sessions (from 0 on), by their ends.
+        self._revoking: dict[str, int] = {}
+        self._held_up: list[tuple[int, int, bool]] = []
 
     def updated(self, now_us: int, _event: events.MemberUpdated) -> None:
         """Note that a member subscribes to other topics than before."""
@@ -139,14 +145,34 @@ class Handovers:
         """Note the partitions that the member has been granted, and the ones that it has released."""
         before = self._held.get(event.member_id, frozenset())
         held = self._held[event.member_id] = frozenset((*event.partitions, *event.revoking))
+        if event.revoking:
+            self._revoking.setdefault(event.member_id, now_us)
+        elif event.member_id in self._revoking:
+            self._held_up.append((self._revoking.pop(event.member_id), now_us, False))
         for partition in before - held:
-            self._released.setdefault(partition, (now_us, False))
+            self._release(now_us, partition, False)
         for partition in held - before:
             self.granted[partition] = event.member, now_us, self._updated_us
 
     def removed(self, now_us: int, event: events.MemberRemoved) -> None:
+        expired = event.cause == Cause.SESSION_EXPIRED
+        since_us = self._revoking.pop(event.member_id, now_us)
+        self._held_up.append((0 if expired else since_us, now_us, expired))
         for partition in self._held.pop(event.member_id, ()):
-            self._released.setdefault(partition, (now_us, event.cause == Cause.SESSION_EXPIRED))
+            self._release(now_us, partition, expired)
+
+    def _release(self, now_us: int, partition: str, expired: bool) -> None:
+        granted_us = self.granted[partition][1]
+        self._released.setdefault(partition, []).append((granted_us, now_us, expired))
+
+    def held_up(self, from_us: int, to_us: int) -> tuple[int, bool]:
+        """Return until when one member held up most of a wait, as it had partitions to give up or its session
+        had to end, and whether it was the session: the broker grants such a member nothing more."""
+        past = takewhile(lambda span: span[1] > from_us, reversed(self._held_up))
+        spans = [*past, *((since_us, to_us, False) for since_us in self._revoking.values())]
+        found = [(min(us, to_us) - max(since_us, from_us), us, expired) for since_us, us, expired in spans]
+        lasted_us, until_us, expired = max(found, default=(0, from_us, False))
+        return (min(until_us, to_us), expired) if 2 * lasted_us > to_us - from_us else (from_us, False)
 
     def taken(self, partition: str) -> None:
         """Note that a member processes the partition: the next release is its own."""
@@ -159,18 +185,18 @@ class Handovers:
     def of(
         self, partition: str, from_us: int, to_us: int, new_owner: str | None, is_new: bool
     ) -> Handover | None:
-        """Return the handover of the partition to ``new_owner`` in a gap from ``from_us`` to ``to_us``; to
-        nobody (None) if it is free, and no member has been granted it until then.
+        """Return the handover of the partition to ``new_owner`` in a gap from ``from_us`` to ``to_us``; None:
+        nobody has taken it until then, and it is free, or has been granted in the gap.
 
         None if it did not come there by a handover of a consumer group. Nobody has a partition that
         ``is_new``, and no member may have known its topic before it subscribed anew.
         """
         member, granted_us, updated_us = self.granted.get(partition, ("", -1, 0))
-        nobody = new_owner is None and granted_us < from_us
-        if nobody and not any(partition in held for held in self._held.values()):
+        if new_owner is None and not any(partition in held for held in self._held.values()):
             granted_us = to_us
-        elif member != new_owner or granted_us < from_us:
+        elif new_owner not in (member, None) or granted_us < from_us:
             return None
-        free = updated_us if is_new else from_us, False
-        released_us, expired = self._released.get(partition, free)
-        return Handover(min(max(released_us, from_us), granted_us), expired, granted_us)
+        free = granted_us, updated_us if is_new else from_us, False
+        (_, released_us, expired), *others = self._released.get(partition, [free])
+        released_us = min(max(released_us, from_us), granted_us)
+        return Handover(released_us, expired, [*others, (granted_us, to_us, False)])

@@ -314,19 +314,17 @@ class GapReasons:
         ending = self._endings.get(gap.partition, "")
         if gap.old_owner is None:
             ending = _FIRST if gap.is_first else _NEW
-        from_us = gap.from_us
-        to_us = from_us + gap.gap_us
-        from_us = max(from_us, self._from_us)
+        from_us, to_us = max(gap.from_us, self._from_us), gap.from_us + gap.gap_us
         if to_us <= from_us or not ending or not self._has_members:
             return
         old_owner = gap.old_owner or "nobody"
         came_back = gap.new_owner == old_owner
-        handovers = self._handovers
+        handovers, since_us = self._handovers, gap.since_us
         handover = None
-        since_us = gap.since_us
-        if handovers.granted and (gap.new_owner is not None or self._state == GroupState.STABLE):
+        if handovers.granted:
             handover = handovers.of(gap.partition, since_us, to_us, gap.new_owner, ending == _NEW)
-        if handover is None:
+        is_free = gap.new_owner is None and handover is not None and handover.grants[-1][0] == to_us
+        if handover is None or (is_free and self._state != GroupState.STABLE):
             dealt = self._dealt.get(gap.partition, _NEVER)
             ended_us = us if (us := self._ended_us.get(old_owner, 0)) > since_us else 0
             parts = self._phases_of(since_us, ending, came_back, gap.new_owner is not None, dealt, ended_us)
@@ -334,10 +332,9 @@ class GapReasons:
                 brokers = {Reason.SESSION: Reason.BROKER_SESSION}  # it has no session.timeout.ms
                 parts = [(brokers.get(one[0], one[0]), *one[1:]) for one in parts]
         else:
-            empty_us = self._empty_us(handover[0], handover[2])
-            parts = _handed_over(handover, since_us, to_us, ending, came_back, empty_us)
-            if gap.new_owner is None:
-                parts[2] = Reason.LEFT_OUT, *parts[2][1:]
+            parts = self._handed_over(handover, since_us, ending, came_back)
+            if is_free:
+                parts[-3:-1] = [(Reason.LEFT_OUT, "", parts[-3][2], parts[-2][3])]
         sums = self._us
         for reason, _, begin_us, end_us in parts:
             lasted_us = (end_us if end_us < to_us else to_us) - (begin_us if begin_us > from_us else from_us)
@@ -348,6 +345,35 @@ class GapReasons:
         if self._longest is None or to_us - from_us > self._longest.to_us - self._longest.from_us:
             most, who = _most(parts, from_us, to_us)
             self._longest = Gap(gap.partition, from_us, to_us, old_owner, gap.new_owner, ending, most, who)
+
+    def _handed_over(self, handover: Handover, from_us: int, ending: str, came_back: bool) -> list[_Part]:
+        """The parts of a gap in a consumer group: until the old owner has released the partition, until the
+        new one's heartbeat has fetched it, until its poll() has taken it; of members that were granted it and
+        went before, until they were out."""
+        released_us, expired, grants = handover
+        if expired:
+            waits, fetches = Reason.BROKER_SESSION, Reason.NEXT_HEARTBEAT
+        elif came_back and ending != _ENDINGS["assignment"]:
+            waits = fetches = Reason.RESTART
+        else:
+            revokes = ending in (_ENDINGS["assignment"], _ENDINGS["close"], _ENDINGS["subscription"])
+            begins = {_NEW: Reason.METADATA, _FIRST: Reason.START}
+            waits = Reason.REVOCATION if revokes else begins.get(ending, Reason.BROKER_SESSION)
+            fetches = Reason.NEXT_HEARTBEAT
+        parts = [(waits, "", from_us, released_us)]
+        for granted_us, until_us, expired in grants:
+            joined_us = held_us = released_us + self._empty_us(released_us, granted_us)
+            is_session = False
+            if fetches is Reason.NEXT_HEARTBEAT and granted_us - joined_us > SLOW_US:
+                held_us, is_session = self._handovers.held_up(joined_us, granted_us)
+            parts += [
+                (Reason.START if ending == _FIRST else Reason.EMPTY, "", released_us, joined_us),
+                (Reason.BROKER_SESSION if is_session else Reason.REVOCATION, "", joined_us, held_us),
+                (fetches, "", held_us, granted_us),
+                (Reason.BROKER_SESSION if expired else Reason.NEXT_POLL, "", granted_us, until_us),
+            ]
+            released_us = until_us
+        return parts
 
     def _empty_us(self, from_us: int, to_us: int) -> int:
         """The time between two instants in which the group had no member."""
@@ -397,31 +423,6 @@ def _most(parts: Iterable[_Part], from_us: int, to_us: int) -> tuple[Reason, str
             names[reason] = who
     most = max(shares, key=lambda reason: shares[reason])
     return most, names[most]
-
-
-def _handed_over(
-    handover: Handover, from_us: int, to_us: int, ending: str, came_back: bool, empty_us: int
-) -> list[_Part]:
-    """The parts of a gap in a consumer group: until the old owner has released the partition, until the new
-    one's heartbeat has fetched it, until its poll() has taken it. ``empty_us``: how long the group was empty
-    between the first and the second."""
-    released_us, expired, granted_us = handover
-    if expired:
-        waits, fetches = Reason.BROKER_SESSION, Reason.NEXT_HEARTBEAT
-    elif came_back and ending != _ENDINGS["assignment"]:
-        waits = fetches = Reason.RESTART
-    else:
-        revokes = ending in (_ENDINGS["assignment"], _ENDINGS["close"], _ENDINGS["subscription"])
-        begins = {_NEW: Reason.METADATA, _FIRST: Reason.START}
-        waits = Reason.REVOCATION if revokes else begins.get(ending, Reason.BROKER_SESSION)
-        fetches = Reason.NEXT_HEARTBEAT
-    joined_us = released_us + empty_us
-    return [
-        (waits, "", from_us, released_us),
-        (Reason.START if ending == _FIRST else Reason.EMPTY, "", released_us, joined_us),
-        (fetches, "", joined_us, granted_us),
-        (Reason.NEXT_POLL, "", granted_us, to_us),
-    ]
 
 
 def _reason(

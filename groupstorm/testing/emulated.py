@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from groupstorm.broker.assembly import BROKERS_MAX
-from groupstorm.broker.broker_journal import trace_in_folder
+from groupstorm.broker.broker_journal import trace_in_folder, traced
 from groupstorm.broker.config import NEWEST, RELEASES
 from groupstorm.broker.embedded import BrokerThread, EmbeddedBroker, LoopThread
 from groupstorm.broker.security.listener import PLAINTEXT, ListenerSecurity, tls_context
@@ -71,7 +71,8 @@ class EmulatedBroker(BrokerUnderTest):
         )
         self._control = ServerControl(self._embedded.server)
         if self._trace is not None:
-            self._embedded.server.add_observer(self._trace.add)
+            write, of_broker = self._trace.add, self._embedded.broker
+            self._embedded.server.add_observer(lambda us, events: write(us, [*traced(of_broker, events)]))
         self._http = None if control is False else ControlServer(self._control)
         self._control_url: str | None = None
 

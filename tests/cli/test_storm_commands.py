@@ -250,13 +250,18 @@ def test_no_assignor_is_blamed_for_a_topic_that_a_release_reads_no_more(tmp_path
 
 def test_members_that_stopped_one_by_one_process_nothing(tmp_path: Path) -> None:
     """More of them would not do it, although two of them were too slow before."""
-    (tmp_path / "gone.yaml").write_text(
+    gone = (
         "{name: gone, settings: {members: 2, partitions: 6, record_rate: 400, least_duration_ms: 4m}, steps: "
-        "[{at_ms: 0, do: start}, {at_ms: 1m, do: stop, members: [1]}, {at_ms: 2m, do: crash, members: [0]}]}"
+        "[{at_ms: 0, do: start}, {at_ms: 1m, do: stop, members: [1]}, {at_ms: 2m, do: crash, members: [0]}"
     )
+    (tmp_path / "gone.yaml").write_text(f"{gone}]}}")
     ran = groupstorm("run", "gone.yaml", "--out", "x", cwd=tmp_path)
     assert "nobody is left to process any of the 2,400 records a second that arrive" in ran.stderr
     assert "with which it keeps up" not in ran.stderr
+    (tmp_path / "back.yaml").write_text(f"{gone}, {{at_ms: 3m, do: restart, members: all}}]}}")
+    ran = groupstorm("run", "back.yaml", "--out", "y", cwd=tmp_path)
+    assert "nobody is left" not in ran.stderr
+    assert "with which it keeps up" in ran.stderr
 
 
 def test_a_share_group_whose_last_consumers_died_late_has_nobody(tmp_path: Path) -> None:

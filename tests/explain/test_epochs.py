@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from groupstorm.explain.advice import advice_for
 from tests.explain.explaining import (
     added,
     explained,
@@ -203,6 +204,24 @@ def test_the_first_processes_of_a_wave_may_come_before_one_leaves(tmp_path: Path
     found = explained(scenario_storm(tmp_path, MAX_SURGE))
     [wave] = [one for one in found.findings if one.pattern.name == "deploy-wave"]
     assert wave.match.sentence == (
-        "8 members stopped and came back or were replaced, one after the other, in 1 wave (from 62.0 s on)."
+        "8 members stopped and came back or were replaced, up to 2 at a time, in 1 wave (from 62.0 s on)."
     )
     assert wave.rebalances == found.history.rebalances
+
+
+def test_clients_that_match_a_pattern_themselves_see_a_topic_when_their_metadata_are_old(
+    tmp_path: Path,
+) -> None:
+    trace = scenario_storm(
+        tmp_path,
+        """
+        name: pattern
+        figures_from: warm_up_ms
+        settings: {group.protocol: consumer, members: 4, partitions: 12, topic_pattern: "topic-.*"}
+        steps: [{at_ms: 0, do: start}, {at_ms: 62s, do: create-topic, topic: topic-new, partitions: 8}]
+        """,
+    )
+    found = explained(trace)
+    [topics] = [one for one in found.findings if one.pattern.name == "topics-changed"]
+    assert topics.rebalances == found.history.rebalances
+    assert advice_for(topics, found.history).startswith("metadata.max.age.ms bounds how long")

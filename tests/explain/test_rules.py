@@ -57,6 +57,16 @@ def test_a_member_that_closed_without_a_word_did_not_die(tmp_path: Path, cause: 
     assert "closed at 50.000 s, removed at 95.000 s" in finding.match.sentence
 
 
+def test_of_members_whose_sessions_expired_one_may_have_closed(tmp_path: Path) -> None:
+    closed = {"s": 50, "source": "member", "event": "member_closed", "member": "b", "member_id": "b-1"}
+    expired = [removed(95, name, f"{name}-1", "session-expired") for name in ("a", "b")]
+    found = of_formed(
+        tmp_path, {**closed, "cause": "left"}, *expired, *round_of(95, 2, "session-expired", "b-1")
+    )
+    (finding,) = found.findings
+    assert "2 members died, hung, lost the connection or had closed (no LeaveGroup" in finding.match.sentence
+
+
 def test_a_member_whose_sync_group_is_refused_had_not_died(tmp_path: Path) -> None:
     found = of_formed(
         tmp_path,

@@ -160,6 +160,51 @@ def test_a_restart_is_only_sure_if_a_row_tells_of_the_process(
     assert ("If they were not restarted" in finding.pattern.advice) != is_known
 
 
+@pytest.mark.parametrize(
+    ("step", "said"),
+    [
+        ("crash-restart, members: [1, 2, 3]", "3 static members came back 3 times within the session"),
+        (
+            "restart, members: [1, 2, 3]",
+            "3 members stopped and came back or were replaced, up to 3 at a time",
+        ),
+    ],
+)
+def test_static_members_that_are_killed_together_are_no_deployment(
+    tmp_path: Path, step: str, said: str
+) -> None:
+    trace = scenario_storm(
+        tmp_path,
+        f"""
+        name: together
+        figures_from: warm_up_ms
+        settings: {{group.instance.id: ordinal, members: 12, start_ms: {{exactly: 10s}}}}
+        steps:
+          - {{at_ms: 0, do: start}}
+          - {{at_ms: 2m, do: {step}}}
+        """,
+    )
+    assert explained(trace).findings[0].match.sentence.startswith(said)
+
+
+def test_a_process_that_ends_before_the_next_one_comes_is_no_twin(tmp_path: Path) -> None:
+    """However often it is restarted within ten minutes."""
+    trace = scenario_storm(
+        tmp_path,
+        """
+        name: often
+        figures_from: warm_up_ms
+        settings: {group.instance.id: ordinal, members: 3, start_ms: {exactly: 10s}}
+        steps:
+          - {at_ms: 0, do: start}
+          - {at_ms: 2m, do: restart, members: [1]}
+          - {at_ms: 4m, do: crash-restart, members: [1]}
+          - {at_ms: 6m, do: restart, members: [1]}
+        """,
+    )
+    assert [one.pattern.name for one in explained(trace).findings][:1] == ["static-restart"]
+
+
 def test_a_consumer_group_keeps_the_place_of_a_dead_member_from_its_successor(tmp_path: Path) -> None:
     """KIP-848: the dead process cannot release its group.instance.id. A longer session makes it worse."""
     trace = scenario_storm(
@@ -254,3 +299,18 @@ def test_a_static_member_without_a_poll_falls_silent_and_leaves_nothing(tmp_path
     )
     (finding,) = [one for one in explained(trace).findings if one.pattern.name == "max-poll-interval"]
     assert finding.match.sentence.startswith("1 member sent no more heartbeats 1 time because max.poll.")
+
+
+def test_members_that_no_line_saw_coming_count_to_a_group_whose_log_begins_late(tmp_path: Path) -> None:
+    """Four of twelve are away at once, after five others that went: not half of the group."""
+    rows: Rows = [
+        {"s": 0, "source": "world", "event": "group_imported", "cause": "members", "detail": "{}"},
+        {**FORMED[0], "previous_state": "unknown", "count": None},
+        *(removed(60, f"x{number}", f"x{number}-1", "left") for number in range(5)),
+    ]
+    for number in range(12):
+        rows.append(removed(300 + 5 * number, f"m{number}", f"m{number}-1", "left"))
+        rows.append(added(318 + 5 * number, f"m{number}", f"m{number}-2"))
+    found = explained(trace_of(tmp_path, [*sorted(rows, key=lambda row: row["s"]), END_OF_FORMED]))
+    said = [one.match.sentence for one in found.findings if one.pattern.name == "deploy-wave"]
+    assert [sentence.split(",")[1] for sentence in said] == [" up to 4 at a time"]

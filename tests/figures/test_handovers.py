@@ -40,8 +40,8 @@ def test_a_partition_that_its_owner_gives_up_is_released_when_it_is_told_and_nob
     handovers.reconciled(20, _has("a", revoking=("t-0",)))
     handovers.reconciled(30, _has("a"))
     handovers.reconciled(40, _has("b", "t-0"))
-    assert handovers.of("t-0", 25, 99, "b", False) == Handover(30, False, 40)
-    assert handovers.of("t-0", 35, 99, "b", False) == Handover(35, False, 40)
+    assert handovers.of("t-0", 25, 99, "b", False) == Handover(30, False, [(40, 99, False)])
+    assert handovers.of("t-0", 35, 99, "b", False) == Handover(35, False, [(40, 99, False)])
     assert handovers.of("t-0", 41, 99, "b", False) is None
     assert handovers.of("t-0", 25, 99, "a", False) is None
 
@@ -52,7 +52,7 @@ def test_only_a_member_whose_session_ended_has_expired() -> None:
         handovers.reconciled(10, _has("a", "t-0"))
         handovers.removed(50, _removed("a", cause))
         handovers.reconciled(60, _has("b", "t-0"))
-        assert handovers.of("t-0", 15, 99, "b", False) == Handover(50, expired, 60)
+        assert handovers.of("t-0", 15, 99, "b", False) == Handover(50, expired, [(60, 99, False)])
 
 
 def test_nobody_is_silent_if_the_only_member_that_reads_a_topic_leaves() -> None:
@@ -78,5 +78,45 @@ def test_a_partition_waits_for_the_session_of_its_owner_though_a_member_gets_it_
         (60, _has("b", "p0", "p1")),
         (61, assigned("b", "p0")),
     )
-    expected = {Reason.BROKER_SESSION: 45, Reason.NEXT_HEARTBEAT: 5, Reason.NEXT_POLL: 1}
+    expected = {Reason.BROKER_SESSION: 45, Reason.NEXT_HEARTBEAT: 4, Reason.NEXT_POLL: 2}
     assert in_seconds(found) == expected
+
+
+def test_a_partition_waits_for_the_session_of_a_member_that_dies_before_it_takes_it() -> None:
+    found = of_rows(
+        *_FORMED,
+        (10, revoked("a", "close", "p0")),
+        (11, _removed("a", "left")),
+        (12, _has("c", "p0")),
+        (57, _removed("c", "session-expired")),
+        (60, _has("b", "p0", "p1")),
+        (61, assigned("b", "p0")),
+    )
+    waits = {Reason.REVOCATION: 1, Reason.NEXT_HEARTBEAT: 4, Reason.BROKER_SESSION: 45, Reason.NEXT_POLL: 1}
+    assert in_seconds(found) == waits
+
+
+def test_a_partition_waits_for_a_member_that_has_to_give_up_others_first_or_that_is_dead() -> None:
+    """The broker means the partition for it, and grants it nothing more. Heartbeats come within seconds."""
+    gone = ((10, revoked("a", "close", "p0")), (11, _removed("a", "left")))
+    taken = ((62, _has("b", "p0")), (63, assigned("b", "p0")))
+    slow = _has("c", revoking=("p2",))
+    for holder, reason in (
+        (((9, slow), (60, _has("c"))), Reason.REVOCATION),
+        (((9, slow), (60, _removed("c", "left"))), Reason.REVOCATION),
+        (((60, _removed("c", "session-expired")),), Reason.BROKER_SESSION),
+        (((9, slow), (30, _has("c"))), Reason.NEXT_HEARTBEAT),
+    ):
+        found = of_rows(*_FORMED, *sorted((*gone, *holder, *taken), key=lambda row: row[0]))
+        waited = in_seconds(found)
+        assert waited[Reason.NEXT_HEARTBEAT] + waited[reason] >= 51
+        assert (waited[Reason.NEXT_HEARTBEAT] == 2) == (reason is not Reason.NEXT_HEARTBEAT)
+
+
+def test_nobody_is_silent_if_the_trace_ends_while_the_new_owner_is_on_its_way() -> None:
+    left = ((10, revoked("a", "close", "p0")), (11, _removed("a", "left")))
+    granted = ((14, _has("b", "p0", "p1")), (14, _state("Reconciling", "Stable", "heartbeat")))
+    found = of_rows(
+        *_FORMED, *left, (11, _state("Stable", "Reconciling", "left")), *granted, (30, ScenarioEnded(G))
+    )
+    assert in_seconds(found) == {Reason.REVOCATION: 1, Reason.NEXT_HEARTBEAT: 3, Reason.NEXT_POLL: 16}

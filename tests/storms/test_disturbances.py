@@ -244,11 +244,12 @@ def test_a_process_that_two_steps_stop_closes_once_and_both_steps_end() -> None:
     assert running(result)[-1] == 3, "the restart starts it again"
 
 
+@pytest.mark.parametrize("members", [[1], "all"])
 @pytest.mark.parametrize("do", ["stop", "crash"])
-def test_a_process_that_is_gone_starts_again_with_a_restart_that_names_it(do: str) -> None:
+def test_a_process_that_is_gone_starts_again_with_a_restart_that_names_it(do: str, members: object) -> None:
     result = played(
-        {"at_ms": 60_000, "do": do, "members": [1]},
-        {"at_ms": 180_000, "do": "restart", "members": [1]},
+        {"at_ms": 60_000, "do": do, "members": members},
+        {"at_ms": 180_000, "do": "restart", "members": members},
         start_ms={"exactly": 1_000},
     )
     assert running(result)[-1] == 3

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 
+import groupstorm
 from groupstorm.clients.brokers import read_kind
-from groupstorm.clients.share import AcknowledgeType
+from groupstorm.clients.share import AcknowledgeType, ShareConsumer
+from groupstorm.explain.explanation import explain
 from groupstorm.problems import InputError
 from groupstorm.testing import EmulatorOnly, GroupTimeout
 from groupstorm.testing.real import RealBroker
@@ -73,6 +76,16 @@ async def test_a_group_that_begins_behind_the_records_has_caught_up() -> None:
         broker.produce("orders", "of the group")
         await polls
         assert group.lag() == {"orders-0": 1}
+
+
+async def test_no_time_without_an_owner_is_told_of_the_trace_of_a_share_group(tmp_path: Path) -> None:
+    with groupstorm.broker({"orders": 2}, trace=tmp_path) as broker:
+        async with ShareConsumer(
+            "orders", bootstrap_servers=broker.bootstrap_servers, group_id="billing"
+        ) as consumer:
+            await consumer.poll(timeout_ms=100)
+    (one,) = explain(tmp_path)
+    assert one.history.is_shared
 
 
 async def test_records_in_flight_have_a_holder_a_count_and_a_lock() -> None:

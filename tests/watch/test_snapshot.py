@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import inspect
 import json
 import textwrap
@@ -14,6 +15,7 @@ from typing import Any, get_args, get_type_hints
 import pytest
 
 from groupstorm.explain.history import Settings
+from groupstorm.watch.checkpoint import FORMAT
 from groupstorm.watch.feed import WatchedRow
 from groupstorm.watch.group import WatchedGroup
 from groupstorm.watch.rolling import Groups, Rolling
@@ -46,6 +48,12 @@ def rows(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 def through_text(groups: Groups) -> Groups:
     found: Groups = read(Groups, json.loads(json.dumps(write(Groups, groups))), checks_rows=True)
     return found
+
+
+def test_a_state_with_other_parts_has_another_format() -> None:
+    """Else a checkpoint of the version before is called damaged: after a change raise `FORMAT`."""
+    fresh = json.dumps(write(WatchedGroup, WatchedGroup("g")))
+    assert (FORMAT, hashlib.sha256(fresh.encode()).hexdigest()[:8]) == (20, "b276ee87")
 
 
 @pytest.mark.parametrize("cases", sizes(4, 400, 10))

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 from groupstorm.explain.findings import Match
@@ -115,7 +116,9 @@ def deploy_wave(history: History) -> Match | None:
     less than two minutes after the one before is back, and never (by any row) half of the group at once."""
     waves = [wave for wave in _waves(_planned(history)) if not _is_aligned(history, wave)]
     may_be = any(_is_aligned(history, wave, at_most=True) for wave in waves)
-    return _of_waves(history, waves, "" if may_be else "one after the other, ")
+    most = max(map(_stopped_together, waves), default=0)
+    how = "one after the other, " if most <= 1 else f"up to {most} at a time, "
+    return _of_waves(history, waves, "" if may_be else how)
 
 
 def aligned_restart(history: History) -> Match | None:
@@ -153,7 +156,7 @@ def autoscaler(history: History) -> Match | None:
     the group, nor a group whose members mostly went because they failed."""
     from_us = formed_us(history)
     changes = [one for one in history.changes if one.time_us > from_us and one.cause not in OF_COORDINATOR]
-    threads = max(Counter(map(process_of, {one.member for one in changes})).values(), default=1)
+    threads = _threads({one.member for one in changes})
     turns = _turns(_sizes(changes), _members_before(history, from_us + 1) or 0, threads)
     if len(turns) <= TURNS_MIN:
         return None
@@ -241,7 +244,7 @@ def _planned(history: History) -> list[Restart]:
     asked: dict[str, list[Incident]] = {}
     for incident in history.of_kind("asked-to-stop"):
         asked.setdefault(incident.member, []).append(incident)
-    others = ("scale-down", "" if history.settings.get("group.protocol") == "share" else "scale-down")
+    others = ("scale-down", "crash", "" if history.settings.get("group.protocol") == "share" else "crash")
     fenced = fenced_instances(history)
     twins = () if fenced is None else fenced.members
     failed: dict[str, list[int]] = defaultdict(list)
@@ -255,12 +258,13 @@ def _planned(history: History) -> list[Restart]:
         return max((us for us in came[gone.member] if us < down_us), default=0)
 
     def step(gone: Change) -> str:
-        """The step that asked its process to stop since it joined; "" if no row tells."""
+        """The step that asked its process to stop since it joined, or "crash"; "" if no row tells."""
         since_us = joined_us(gone, gone.time_us)
         told = [
             one for one in asked.get(process_of(gone.member), ()) if since_us <= one.time_us <= gone.time_us
         ]
-        return str(told[-1].row["cause"]) if told else ""
+        killed = (gone.alive or {}).get("event") == "member_crashed"
+        return str(told[-1].row["cause"]) if told else "crash" if killed else ""
 
     def has_failed(gone: Change, down_us: int, up_us: int) -> bool:
         """A consumer that is too slow leaves (librdkafka), or says so (KIP-848), when it polls again."""
@@ -296,6 +300,18 @@ def _span(wave: Sequence[Restart]) -> tuple[int, int]:
     return min(min(one.down_us, one.up_us) for one in wave), max(one.up_us for one in wave) + AFTER_US
 
 
+def _stopped_together(wave: Sequence[Restart]) -> int:
+    """The largest number of processes that were away at once, or stopped within a second (blue-green)."""
+    stops = sorted(one.stopped_us for one in wave if one.stopped_us is not None)
+    within = (bisect_right(stops, us + SECOND_US) - number for number, us in enumerate(stops))
+    return -(-max(away_most(wave), *within, 0) // _threads({one.went.member for one in wave}))
+
+
+def _threads(members: Iterable[str]) -> int:
+    """The members of a process, which are several in Kafka Streams."""
+    return max(Counter(map(process_of, members)).values(), default=1)
+
+
 def _is_aligned(history: History, wave: Sequence[Restart], at_most: bool = False) -> bool:
     """Whether half of the group was away at once; ``at_most``: with all whose stop no row tells."""
     size = _members_before(history, wave[0].down_us) or len({one.went.member for one in wave})
@@ -305,10 +321,10 @@ def _is_aligned(history: History, wave: Sequence[Restart], at_most: bool = False
 
 def _members_before(history: History, time_us: int) -> int | None:
     """The number of members in the last round before ``time_us``, else by who came and went; None if the rows
-    do not begin with an empty group."""
+    do not begin with an empty group, as those of logs may not."""
     before = (one for _, one in rounds_of(history) if one.begun_us < time_us)
     known = [one.members for one in before if one.members is not None]
-    if known or not history.began_empty:
+    if known or not history.began_empty or history.is_imported:
         return known[-1] if known else None
     came = [one.kind is ChangeKind.CAME for one in history.changes if one.time_us < time_us]
     return history.members_before + 2 * sum(came) - len(came)

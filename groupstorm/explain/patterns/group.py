@@ -137,11 +137,14 @@ def metadata_changed(history: History) -> Match | None:
     the coordinator, or as a rebalance of new partitions."""
     found = history.of_kind("metadata-changed", "metadata-changed-told", "topics-changed")
     asked = [one for one in found if one.row["event"] in ("rejoin_requested", "client_reason")]
+    # in classic groups also who owns other partitions than before has other metadata
+    has_pattern = found and history.is_consumer_group and history.settings.get("topic_pattern")
     rebalances = [
         one
         for one in history.rebalances
         if one.new_partitions
         or any(begins_after(one, two.time_us) for two in (found if one.cause == Cause.HEARTBEAT else asked))
+        or (has_pattern and one.cause == Cause.MEMBER_UPDATED)
     ]
     if not rebalances and not found:
         return None

@@ -17,6 +17,7 @@ from groupstorm.explain.patterns.selecting import (
     begins_after,
     begun_by,
     find_restarts,
+    has_ended,
     is_within,
     unique,
     unwritten_spans,
@@ -81,10 +82,12 @@ def fenced_instances(history: History) -> Match | None:
     static-unreleased.)"""
     of_the_dead = {one.row["seq"] for one in refused_starts(history)}
     fenced = [one for one in history.of_kind("fenced") if one.row["seq"] not in of_the_dead]
+    ended = {one.row["seq"] for one in history.went() if has_ended(one)}
     replaced: dict[str, list[Incident]] = {}
     unwritten = unwritten_spans(history, SECOND_US)  # a process joins again and again, until it is written
     for change in history.changes:
         is_back = change.cause == REPLACED and change.kind is ChangeKind.CAME
+        is_back = is_back and change.row["seq"] not in ended
         if is_back and change.instance is not None and not is_within(change.time_us, unwritten):
             replaced.setdefault(change.instance, []).append(
                 Incident(change.time_us, change.member, change.row)

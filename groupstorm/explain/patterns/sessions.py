@@ -72,6 +72,8 @@ def session_expired(history: History) -> Match | None:
         what = "died, hung or lost the connection"
         if all(one.is_closed for one in gone):
             what = "had closed, and no LeaveGroup arrived"
+        elif any(one.is_closed for one in gone):
+            what = "died, hung, lost the connection or had closed (no LeaveGroup of theirs arrived)"
         elif may_have_closed(history, gone):
             what = "died, hung, lost the connection or closed (Kafka Streams then sends no LeaveGroup)"
         match = _match(history, gone, what)

@@ -55,7 +55,7 @@ def held_join_phase(history: History) -> Match | None:
     sentence = f"{counted(len(held), 'join phase')} took 10 s or more. {_waited(longest)}"
     rows = [longest.begun, longest.last_join, longest.removed_at_end, longest.joined or longest.last]
     unknown = ""
-    if not all(_last(one) for _, one in held):
+    if any(one.joined is not None and not _last(one) for _, one in held):
         logs = "the coordinator's log" if history.has_member_rows else "the logs of the consumers"
         unknown = f"who came last: add {logs}"
         end_us = (longest.joined or longest.begun)["time_us"]

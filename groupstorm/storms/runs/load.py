@@ -173,9 +173,9 @@ def are_all_gone(settings: Settings, steps: Sequence[Step]) -> bool:
     every, gone = range(settings.integer("members")), set[int]()
     for step in sorted(steps, key=lambda one: one.at_ms):
         named = every if step.members is None else step.members
-        if step.do in ("stop", "crash"):
+        if step.do in ("stop", "crash", "lose-host"):
             gone.update(named)
-        elif step.do == "start":
+        elif step.do in ("start", "restart"):
             gone.difference_update(named)
     return len(gone) == len(every) and not members_added(settings, steps)
 

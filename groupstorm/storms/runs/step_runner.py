@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from groupstorm.storms.deployments.deployment_steps import DeploymentSteps
 from groupstorm.storms.runs.steps_of_run import (
@@ -38,7 +38,7 @@ class StepRunner(StepsOfRun):
             "start": self._start,
             "add": self._add,
             "stop": self._stop,
-            "restart": self._stop,
+            "restart": self._restart,
             "crash": self._crash,
             "crash-restart": self._crash,
             "busy": self._for_a_while,
@@ -50,7 +50,7 @@ class StepRunner(StepsOfRun):
         }
         self._processes = 0
         #: The places whose processes steps have ended. One that has failed stays away (restart_failed).
-        self._ended: set[int] = set()
+        self.ended: set[int] = set()
         for step in host.scenario.steps:
             self.begin()
             host.clock.at(step.at_ms * 1000, self._take, step)
@@ -63,11 +63,13 @@ class StepRunner(StepsOfRun):
 
     def chosen(self, step: Step) -> list[Process]:
         """The processes in the places that a step names, if they run; a rollout gives places new names."""
-        indexes = range(self._processes) if step.members is None else self.places_of(step.members)
         running = self.host.processes
         newest = {process.index: process for process in running.values()}
-        found = [running.get(self.name_of(index)) or newest.get(index) for index in indexes]
+        found = [running.get(self.name_of(index)) or newest.get(index) for index in self._places(step)]
         return [process for process in found if process is not None]
+
+    def _places(self, step: Step) -> Sequence[int]:
+        return range(self._processes) if step.members is None else self.places_of(step.members)
 
     def _start(self, step: Step) -> None:
         settings = self.host.settings
@@ -87,12 +89,16 @@ class StepRunner(StepsOfRun):
             self.spawn(index, self.name_of(index), delay_us + self.duration_us("start_ms"))
 
     def _stop(self, step: Step) -> None:
-        places = {*self.places_of(step.members or ())} if step.do == "restart" else set()
-        gone, self._ended = self._ended & places, self._ended - places
         for process in self.chosen(step):
-            self.terminate(process, step.do, self._respawn(process) if step.do == "restart" else None)
+            self.terminate(process, step.do, None)
+            self.ended.add(process.index)
+
+    def _restart(self, step: Step) -> None:
+        gone = self.ended.intersection(self._places(step))
+        self.ended -= gone
+        for process in self.chosen(step):
+            self.terminate(process, step.do, self._respawn(process))
             gone.discard(process.index)
-            self._ended |= {process.index} if step.do == "stop" else set()
         for index in sorted(gone):
             self.emit_step(step.do, self.name_of(index), "nothing to stop")
             self.spawn(index, self.name_of(index), self.duration_us("start_ms"))
@@ -105,9 +111,10 @@ class StepRunner(StepsOfRun):
             self.emit_step(step.do, process.name, "SIGKILL")
             self.killed.add(process)
             process.crash()
-            self._ended |= {process.index} if step.do == "crash" else set()
             if step.do == "crash-restart":
                 self._respawn(process)()
+            else:
+                self.ended.add(process.index)
 
     def _for_a_while(self, step: Step) -> None:
         """A pause or a broken connection affects the other consumers of a pod, too; a long batch does not."""

@@ -227,6 +227,7 @@ class StreamsSteps:
     def _lose(self, process: Process, do: str) -> None:
         self._runner.emit_step(do, process.name, "SIGKILL, and its disk is gone")
         process.crash()
+        self._runner.ended.add(process.index)
         self._instances.lose_host(process.name)
 
     def _lose_host(self, step: Step) -> None:

@@ -85,6 +85,12 @@ def test_state_of_a_lost_host_is_restored_from_nothing() -> None:
     )
 
 
+def test_an_instance_whose_host_is_lost_starts_again_with_a_restart() -> None:
+    again = {"at_ms": QUIET_MS + 120_000, "do": "restart", "members": [0]}
+    found = require_invariants(storm(small(after("lose-host", members=[0]), again)))
+    assert len(found.events("instance_started", process="instance-0")) == 2
+
+
 def test_a_standby_takes_over_with_its_state() -> None:
     found = require_invariants(storm(small(after("lose-host", members=[0]), num__standby__replicas=1)))
     assert len(restorations(found)) == 2
