@@ -40,7 +40,7 @@ from groupstorm.storms.runs.contradictions import (
     has_fatal_record,
     outlasts_polls,
 )
-from groupstorm.storms.runs.load import MemberLoad, are_all_gone, member_load, members_added, record_ns
+from groupstorm.storms.runs.load import MemberLoad, member_load, members_added, record_ns
 from groupstorm.storms.runs.remedies import Remedy, RemedySearch
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.scenario.consistency import commits_of
@@ -150,9 +150,6 @@ def _arithmetic(run: Run, growth: float) -> Iterable[str]:
         return
     is_enough = load.of_unluckiest(load.members) < load.per_member
     fitting = fitting_records(scenario.settings)
-    if are_all_gone(scenario.settings, scenario.steps):
-        yield f"  nobody is left to process any of the {rate(load.arriving)} records a second that arrive"
-        return
     if fitting is not None:
         yield from _indented(_outlasted_locks(scenario.settings, fitting))
         if load.arriving < (load.together or 0):

@@ -183,7 +183,8 @@ def test_what_a_person_just_notices_is_told_once_for_figures_that_say_nearly_the
     said = recommendation({"plain": [plain], "other": [other]}, defaults(plain=0, other=1), UNOWNED)
     assert said[-1] == (
         "Against the defaults (plain) it buys: un-owned time, in all 15 min -> 300 s; the oldest unprocessed "
-        "record 90.0 s -> 10.0 s; longest single gap 15.0 s -> 10.0 s. For that nothing gets noticeably worse."
+        "record 90.0 s -> 10.0 s; longest single gap 15.0 s -> 10.0 s. For that nothing gets noticeably "
+        "worse."
     )
 
 

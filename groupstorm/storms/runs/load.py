@@ -168,18 +168,6 @@ def members_added(settings: Settings, steps: Sequence[Step]) -> int:
     return sum(step.count for step in steps if step.do == "add") * settings.integer("members_per_pod")
 
 
-def are_all_gone(settings: Settings, steps: Sequence[Step]) -> bool:
-    """Whether steps have stopped or killed all members at the end."""
-    every, gone = range(settings.integer("members")), set[int]()
-    for step in sorted(steps, key=lambda one: one.at_ms):
-        named = every if step.members is None else step.members
-        if step.do in ("stop", "crash"):
-            gone.update(named)
-        elif step.do == "start":
-            gone.difference_update(named)
-    return len(gone) == len(every) and not members_added(settings, steps)
-
-
 def member_load(settings: Settings, steps: Sequence[Step] = ()) -> MemberLoad:
     """The load at the end of a scenario's rates, or the mean of a wave or a file if that is more; with what
     ``steps`` add."""
