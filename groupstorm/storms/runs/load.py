@@ -118,11 +118,14 @@ class MemberLoad:
     def busiest(self) -> float:
         return self.partitions[0] if self.partitions else 0
 
+    def readers_of_each(self, members: int) -> int:
+        """The members that read each partition."""
+        return -(-members // (len(self.partitions) or 1)) if self.is_shared else 1
+
     def of_unluckiest(self, members: int, at_most: bool = False) -> float:
         """Records a second for the member that has most to do. ``at_most``: also if it reads the busiest
         partitions of a share group together, each of which has several members."""
-        count = len(self.partitions) or 1
-        readers = -(-members // count) if self.is_shared else 1
+        readers = self.readers_of_each(members)
         if readers > 1 and not at_most:
             return max(self.arriving / members, self.busiest / readers)
         dealt = self.by_topic or (self.partitions,)
