@@ -21,11 +21,18 @@ from groupstorm.storms.runs.contradictions import contradict_themselves
 from groupstorm.storms.scenario.consistency import check_consistency, of_protocol
 from groupstorm.storms.scenario.files import FIGURES_FROM, ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
-from groupstorm.storms.scenario.setting_names import CLASSIC, CONSUMER, SETTINGS, SHARE, STREAMS_PROTOCOL
+from groupstorm.storms.scenario.setting_names import (
+    CLASSIC,
+    CONSUMER,
+    DEPLOYMENT,
+    SETTINGS,
+    SHARE,
+    STREAMS_PROTOCOL,
+)
 from groupstorm.storms.scenario.settings import Settings, duration_unit_us
 from groupstorm.units import UNITS_US
 from groupstorm.verdicts.recommendation import Defaults, Distance
-from groupstorm.wording import seconds
+from groupstorm.wording import listed, seconds
 
 #: The settings of the replacement of pods. They have no defaults of their own if configurations differ in
 #: `deployment`.
@@ -65,6 +72,9 @@ BEFALLS: Final = (
 )
 SESSION: Final = "session.timeout.ms"
 POLL_INTERVAL: Final = "max.poll.interval.ms"
+HEARTBEAT: Final = "heartbeat.interval.ms"
+#: Kubernetes' own.
+_OF_A_DEPLOYMENT: Final = {"max_surge": "25%", "max_unavailable": "25%"}
 #: Steps that keep heartbeats from the coordinator for a time, without an end of the process.
 SILENCE: Final = frozenset({"pause", "disconnect"})
 #: The settings of a run's response to its findings, which change no configuration.
@@ -86,6 +96,8 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
     before = (configurations.get(AS_IT_WAS) or next(iter(configurations.values()))).settings
     before = before if in_use else client_defaults(before)
     base = in_use or _written(before)
+    if not in_use and all(one.settings.choice("deployment") == DEPLOYMENT for one in configurations.values()):
+        base |= _OF_A_DEPLOYMENT
     without = PLATFORM if "deployment" in differing else frozenset()
     defaults = {name: base.get(name, EACH_ITS_OWN) for name in differing if name not in without}
     told = [name for name in defaults if not ("group.protocol" in defaults and name.startswith(_OF_NEWER))]
@@ -94,16 +106,21 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
         for own in Settings(("", {k: v for k, v in together.items() if v != EACH_ITS_OWN})).of_profiles():
             check_consistency(own)
         words = ", ".join(f"{name}={_shown(name, defaults[name])}" for name in told)
+    distances = {name: _distance(one, defaults) for name, one in written.items()}
+    plain = next((configurations[name].settings for name in written if not distances[name].changes), before)
     return Defaults(
         words,
-        {name: _distance(one, defaults) for name, one in written.items()},
+        distances,
         {
             name: " ".join(cautions)
             for name, one in configurations.items()
-            if (cautions := [*_cautions(one, defaults, before)])
+            if (cautions := [*_cautions(one, defaults, before, plain)])
         },
         frozenset(
-            name for name, one in configurations.items() if contradict_themselves(one.settings, one.steps)
+            name
+            for name, one in configurations.items()
+            if contradict_themselves(one.settings, one.steps)
+            or one.settings.choice("task.assignor") == "fallback-prior"  # Kafka takes it, and nobody sets it
         ),
         called="the settings in use" if in_use else "the defaults",
         sets={
@@ -154,9 +171,11 @@ def begin_apart(configurations: Mapping[str, ResolvedScenario]) -> bool:
     return len({one.figures_from_ms for one in configurations.values()}) > 1
 
 
-def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any], before: Settings) -> Iterator[str]:
+def _cautions(
+    scenario: ResolvedScenario, defaults: Mapping[str, Any], before: Settings, plain: Settings
+) -> Iterator[str]:
     """Sentences on settings that differ between configurations: timeouts below the default, a protocol, an
-    assignor that members did not have ``before``."""
+    assignor that members did not have ``before``, or those do not have that are called the defaults."""
     own = scenario.settings
     clients = [*zip(client_defaults(own).at_start(), own.at_start(), strict=False)]  # rules come behind
     chosen = defaults.keys() - ({*_SESSIONS} - {of_protocol(own, SESSION)})
@@ -183,6 +202,9 @@ def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any], before: S
     assignor, is_classic = own.names(STRATEGY)[0], own.choice("group.protocol") == CLASSIC
     if STRATEGY in defaults and is_classic and assignor not in before.names(STRATEGY):
         yield f"{assignor}: {way_to(assignor, before)}."
+    elif STRATEGY in defaults and is_classic and assignor not in plain.names(STRATEGY):
+        offered = listed(plain.names(STRATEGY))
+        yield f"{assignor}: if members offer {offered} alone, {way_to(assignor, plain)}."
     if STRATEGY in defaults and _is_own_assignor(STRATEGY, own.names(STRATEGY)):
         yield f"No Kafka client brings {assignor}: every consumer has to be built with it."
 
@@ -219,6 +241,10 @@ def _on_long_batches(scenario: ResolvedScenario) -> str:
     )
 
 
+def _on_short_heartbeats(_: ResolvedScenario) -> str:
+    return f"With a {HEARTBEAT} below the default each member sends as many more heartbeats."
+
+
 def _on_short_locks(scenario: ResolvedScenario) -> str:
     longest = seconds(scenario.settings.integer("group.share.record.lock.duration.ms") / 1000)
     return (
@@ -231,6 +257,7 @@ _SESSIONS: Final = (SESSION, *(f"group.{kind}.{SESSION}" for kind in (CONSUMER, 
 #: Begin the settings that members of the default protocol do not have.
 _OF_NEWER: Final = tuple(f"group.{kind}." for kind in (CONSUMER, SHARE, STREAMS_PROTOCOL, "remote"))
 _ON_SHORTER: Final = dict.fromkeys(_SESSIONS, _on_silence) | {
+    HEARTBEAT: _on_short_heartbeats,
     POLL_INTERVAL: _on_long_batches,
     "group.share.record.lock.duration.ms": _on_short_locks,
 }
