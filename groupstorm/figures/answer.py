@@ -9,6 +9,7 @@ from groupstorm.figures.table import (
     finding,
     lag_growth,
     overload_sentence,
+    records_left,
     verdict_on,
 )
 from groupstorm.wording import counted, dollars, seconds, size
@@ -54,6 +55,8 @@ def answer(
     # partitions without an owner, or a member that stands still, say nothing of the others' pace
     if at_end or verdicts.get(OWNED_AT_END, HELD) != HELD:
         overload = overload.partition(":")[0]
+    left = records_left(figures)
+    at_end = at_end or (f"at the end {counted(left, 'record')} still waited" if left else "")
     parts += [part for part in (moved, _records(figures), at_end, overload) if part]
     parts += _tasks(figures)
     broken = [name for name, verdict in verdicts.items() if verdict != HELD]

@@ -51,6 +51,7 @@ class Totals:
     lag_peak_nano: int | None = None
     lag_recovery_us: int | None = None
     lag_growth: int | None = None
+    lag_at_end_nano: int | None = None
     ages_us: Mapping[str, int] | None = None
     invariants: Mapping[str, str] = field(default_factory=dict)
     tasks: TaskTotals = NO_TASKS
@@ -153,6 +154,7 @@ class Totals:
             lag_growth_per_second=_thousandths(
                 None if self.lag_growth is None or self.is_deserted else max(0, self.lag_growth), 1000
             ),
+            lag_at_end=None if self.lag_at_end_nano is None else self.lag_at_end_nano // NANO,
             staleness_max_seconds=_seconds(oldest),
             staleness_p95_seconds=_seconds(None if ages is None else percentile(ages, 95)),
             staleness_worst_partition=_first_of(self.ages_us, oldest),
@@ -232,9 +234,10 @@ def totals_of(sums: GroupSums, first_us: int | None, end_us: int) -> Totals:
     unowned_at_end = ownership.unowned_count or 0
     ownership.finish(end_us)
     gaps = ownership.unowned()
-    peak = recovery = ages = None
+    peak = recovery = waiting = ages = None
     if lag is not None:
-        sums.progress.finish(*lag.processed_and_waiting(end_us))
+        processed, waiting = lag.processed_and_waiting(end_us)
+        sums.progress.finish(processed, waiting)
         peak, recovery = lag.finish(end_us)
         ages = lag.ages()
     shares = sums.shares.totals(end_us)
@@ -248,6 +251,7 @@ def totals_of(sums: GroupSums, first_us: int | None, end_us: int) -> Totals:
         peak,
         recovery,
         growth,
+        waiting,
         ages,
         sums.invariants,
         sums.tasks.totals(end_us, sums.first_change_us),

@@ -54,9 +54,9 @@ def test_defaults_that_a_run_would_refuse_are_not_named() -> None:
 
 
 def test_a_deployments_defaults_are_those_of_kubernetes() -> None:
-    pods = {"one": {"max_surge": 0, "max_unavailable": 1}, "quarter": {"max_surge": "25%"}}
-    pods["quarter"]["max_unavailable"] = "25%"
-    found = choices({name: resolved(**given, deployment="deployment") for name, given in pods.items()})
+    one = resolved(deployment="deployment", max_surge=0, max_unavailable=1)
+    quarter = resolved(deployment="deployment", max_surge="25%", max_unavailable="25%")
+    found = choices({"one": one, "quarter": quarter})
     assert (found.words, found.has_them) == ("max_surge=25%, max_unavailable=25%", "quarter")
 
 

@@ -73,6 +73,7 @@ BEFALLS: Final = (
 SESSION: Final = "session.timeout.ms"
 POLL_INTERVAL: Final = "max.poll.interval.ms"
 HEARTBEAT: Final = "heartbeat.interval.ms"
+RECORD_LOCK: Final = "group.share.record.lock.duration.ms"
 #: Kubernetes' own.
 _OF_A_DEPLOYMENT: Final = {"max_surge": "25%", "max_unavailable": "25%"}
 #: Steps that keep heartbeats from the coordinator for a time, without an end of the process.
@@ -179,9 +180,10 @@ def _cautions(
     own = scenario.settings
     clients = [*zip(client_defaults(own).at_start(), own.at_start(), strict=False)]  # rules come behind
     chosen = defaults.keys() - ({*_SESSIONS} - {of_protocol(own, SESSION)})
-    for name, caution in _ON_SHORTER.items():
+    for name in (*_SESSIONS, *_ON_SHORTER):
         if name in chosen and any(one.integer(name) < default.integer(name) for default, one in clients):
-            yield caution(scenario)
+            value = seconds(own.integer(name) / 1000)
+            yield _ON_SHORTER[name].format(value) if name in _ON_SHORTER else _on_silence(scenario)
     for name, default in defaults.items():
         value = own.integer(name) if name in OPTIONS and _is_number(default) else default
         if value != default:
@@ -232,34 +234,17 @@ def _on_silence(scenario: ResolvedScenario) -> str:
     )
 
 
-def _on_long_batches(scenario: ResolvedScenario) -> str:
-    milliseconds = scenario.settings.integer(POLL_INTERVAL)
-    return (
-        f"A {POLL_INTERVAL} below the default removes members that take longer than "
-        f"{seconds(milliseconds / 1000)} from poll() to poll(), and others process their records again: "
-        "check how long your batches take at the longest."
-    )
-
-
-def _on_short_heartbeats(_: ResolvedScenario) -> str:
-    return f"With a {HEARTBEAT} below the default each member sends as many more heartbeats."
-
-
-def _on_short_locks(scenario: ResolvedScenario) -> str:
-    longest = seconds(scenario.settings.integer("group.share.record.lock.duration.ms") / 1000)
-    return (
-        "A group.share.record.lock.duration.ms below the default delivers records again that a consumer has "
-        f"worked on for {longest}: check how long the records of one poll() take at the longest."
-    )
-
-
 _SESSIONS: Final = (SESSION, *(f"group.{kind}.{SESSION}" for kind in (CONSUMER, SHARE, STREAMS_PROTOCOL)))
 #: Begin the settings that members of the default protocol do not have.
 _OF_NEWER: Final = tuple(f"group.{kind}." for kind in (CONSUMER, SHARE, STREAMS_PROTOCOL, "remote"))
-_ON_SHORTER: Final = dict.fromkeys(_SESSIONS, _on_silence) | {
-    HEARTBEAT: _on_short_heartbeats,
-    POLL_INTERVAL: _on_long_batches,
-    "group.share.record.lock.duration.ms": _on_short_locks,
+#: Settings -> the sentence on a value below the default.
+_ON_SHORTER: Final = {
+    HEARTBEAT: "With a heartbeat.interval.ms below the default each member sends as many more heartbeats.",
+    POLL_INTERVAL: "A max.poll.interval.ms below the default removes members that take longer than {} from "
+    "poll() to poll(), and others process their records again: check how long your batches take at the "
+    "longest.",
+    RECORD_LOCK: "A group.share.record.lock.duration.ms below the default delivers records again that a "
+    "consumer has worked on for {}: check how long the records of one poll() take at the longest.",
 }
 _SHARE_CONSUMERS: Final = (
     f"group.protocol={SHARE} stands for share consumers, which are no setting: an application has to be "
