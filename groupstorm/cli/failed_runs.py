@@ -53,16 +53,11 @@ from groupstorm.verdicts.ranking import consumers_ended
 from groupstorm.verdicts.requirements import Requirement, parse
 from groupstorm.wording import at_most, counted, listed, rate, seconds
 
-#: The kind of the finding that less is processed than arrives; `figures.table` has the other kinds.
-OVERLOAD: Final = "overload"
-
 #: So many runs a search for remedies may take at least, and for one of several causes: a value needs three.
 LEAST_TRIALS: Final = 8
 TRIALS_OF_ONE: Final = 4
 
 REMOTE_ASSIGNOR: Final = "group.remote.assignor"
-#: The broker's choice if members name no assignor (group.consumer.assignors).
-BROKERS_ASSIGNOR: Final = "uniform"
 
 #: If the lag grows by this part of what arrives, nobody reads.
 _ALL: Final = 0.99
@@ -72,8 +67,6 @@ _IN_TURN: Final = (
     "a real consumer works off one partition after the other, here it goes on in all of them at once: "
     "the oldest record waits longer (on Kafka by 1 to 2 s of 10 s)"
 )
-
-STILL_OVERLOADED: Final = "cannot keep up: the lag grows by"
 
 
 def require_invariants(
@@ -135,7 +128,7 @@ def _print_overloads(runs: Sequence[Run]) -> None:
     for lines, found in by_arithmetic.items():
         growth = max(growth for growth, _ in found)
         header = f"{_named([run for _, run in found])}: this configuration cannot keep up"
-        said = _indented(f"{OVERLOAD}: {overload_sentence(growth)}")
+        said = _indented(f"overload: {overload_sentence(growth)}")
         print_lines_aside("\n".join([header, *said, *lines]))
 
 
@@ -221,7 +214,7 @@ def _tearing_assignors(settings: Settings) -> list[str]:
     """The assignors of the scenario that do not promise to keep partition n of all topics together."""
     if settings.choice("group.protocol") == CONSUMER:
         name = settings.choice(REMOTE_ASSIGNOR)
-        return [] if name == "range" else [BROKERS_ASSIGNOR if name == "none" else name]
+        return [] if name == "range" else ["uniform"]  # the broker's choice if members name none, too
     built_in = [name for name in settings.names(STRATEGY) if name in BUILT_IN]
     return [name for name in built_in if BUILT_IN[name].co_partitioned is None]
 
@@ -300,8 +293,8 @@ def _remedy_named(remedy: Remedy, run: Run) -> str:
         named = f"{named}\n    group.protocol={CONSUMER} needs {needs}"
     if remedy.lag_growth is None:
         return named
-    growth = f"{remedy.lag_growth:,.0f} records a second"
-    return f"{named}\n    then the group settles, but {STILL_OVERLOADED} {growth}"
+    growth = f"the lag grows by {remedy.lag_growth:,.0f} records a second"
+    return f"{named}\n    then the group settles, but cannot keep up: {growth}"
 
 
 def _indented(text: str) -> list[str]:

@@ -14,6 +14,7 @@ from groupstorm.storms.scenario.files import load
 from tests.command import groupstorm, refused
 
 SMALL = ["--set", "members=4", "--set", "partitions=8", "--set", "start_ms=1000", "--set", "ready_ms=500"]
+STRATEGY = "partition.assignment.strategy"
 
 
 def test_run_writes_its_files_and_prints_figures_and_answer(tmp_path: Path) -> None:
@@ -479,6 +480,28 @@ def test_an_assignor_that_throws_is_told_with_its_place(tmp_path: Path) -> None:
     assert "Traceback" not in result.stderr
     compared = groupstorm("compare", "cold-start", "--variant", "no-delay", *SMALL, *strategy, cwd=tmp_path)
     assert "cold-start (no-delay), seed 0: an assignor failed" in compared.stderr
+    over = ["--over", "partition.assignment.strategy=range,mine:oops", "--seeds", "1"]
+    swept = groupstorm("sweep", "cold-start", *over, *SMALL, cwd=tmp_path)
+    assert said[0].upper() + said[1:] in " ".join(swept.stdout.split())
+
+
+def test_an_assignor_that_gives_what_does_not_exist_or_has_anothers_name_is_told(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "def beyond(topics, members):\n"
+        "    numbers = range(topics['topic-0'].partitions + 1)\n"
+        "    return {min(members): [('topic-0', number) for number in numbers]}\n"
+        "def other(topics, members):\n"
+        "    return {}\n"
+        "other.name = 'range'\n"
+    )
+    result = groupstorm("run", "cold-start", *SMALL, "--set", f"{STRATEGY}=mine:beyond", cwd=tmp_path)
+    assert result.returncode == 1
+    assert "topic-0-8 is assigned and does not exist" in result.stderr
+    result = groupstorm("run", "cold-start", *SMALL, "--set", f"{STRATEGY}=mine:other,range", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "mine:other, range: a name is used in more than one assignor" in result.stderr
+    result = groupstorm("run", "cold-start", *SMALL, "--set", f"{STRATEGY}=uniform", cwd=tmp_path)
+    assert "the broker's own by group.remote.assignor" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -182,8 +182,8 @@ def _cautions(
     chosen = defaults.keys() - ({*_SESSIONS} - {of_protocol(own, SESSION)})
     for name in (*_SESSIONS, *_ON_SHORTER):
         if name in chosen and any(one.integer(name) < default.integer(name) for default, one in clients):
-            value = seconds(own.integer(name) / 1000)
-            yield _ON_SHORTER[name].format(value) if name in _ON_SHORTER else _on_silence(scenario)
+            now = seconds(own.integer(name) / 1000)
+            yield _ON_SHORTER[name].format(now) if name in _ON_SHORTER else _on_silence(scenario)
     for name, default in defaults.items():
         value = own.integer(name) if name in OPTIONS and _is_number(default) else default
         if value != default:
