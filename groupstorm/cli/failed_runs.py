@@ -57,8 +57,6 @@ from groupstorm.wording import at_most, counted, listed, rate, seconds
 LEAST_TRIALS: Final = 8
 TRIALS_OF_ONE: Final = 4
 
-REMOTE_ASSIGNOR: Final = "group.remote.assignor"
-
 #: If the lag grows by this part of what arrives, nobody reads.
 _ALL: Final = 0.99
 
@@ -213,8 +211,8 @@ def _outlasted_locks(settings: Settings, fitting: int) -> str:
 def _tearing_assignors(settings: Settings) -> list[str]:
     """The assignors of the scenario that do not promise to keep partition n of all topics together."""
     if settings.choice("group.protocol") == CONSUMER:
-        name = settings.choice(REMOTE_ASSIGNOR)
-        return [] if name == "range" else ["uniform"]  # the broker's choice if members name none, too
+        # uniform is the broker's choice if members name none
+        return [] if settings.choice("group.remote.assignor") == "range" else ["uniform"]
     built_in = [name for name in settings.names(STRATEGY) if name in BUILT_IN]
     return [name for name in built_in if BUILT_IN[name].co_partitioned is None]
 
@@ -224,7 +222,7 @@ def _torn_lines(run: Run, assignors: Sequence[str], options: Sequence[str]) -> I
     setting = STRATEGY
     remedy = "range (topics of equal size), or stream-join-sticky"
     if run.scenario.settings.choice("group.protocol") == CONSUMER:
-        setting, remedy = REMOTE_ASSIGNOR, "range (topics of equal size)"
+        setting, remedy = "group.remote.assignor", "range (topics of equal size)"
     yield f"{_named([run])}: this configuration cannot join its topics"
     yield from _indented(run.violations[CO_PARTITIONED])
     yield f"  {' and '.join(assignors)} may give partition n of two topics to two members"

@@ -73,7 +73,6 @@ BEFALLS: Final = (
 SESSION: Final = "session.timeout.ms"
 POLL_INTERVAL: Final = "max.poll.interval.ms"
 HEARTBEAT: Final = "heartbeat.interval.ms"
-RECORD_LOCK: Final = "group.share.record.lock.duration.ms"
 #: Kubernetes' own.
 _OF_A_DEPLOYMENT: Final = {"max_surge": "25%", "max_unavailable": "25%"}
 #: Steps that keep heartbeats from the coordinator for a time, without an end of the process.
@@ -243,8 +242,9 @@ _ON_SHORTER: Final = {
     POLL_INTERVAL: "A max.poll.interval.ms below the default removes members that take longer than {} from "
     "poll() to poll(), and others process their records again: check how long your batches take at the "
     "longest.",
-    RECORD_LOCK: "A group.share.record.lock.duration.ms below the default delivers records again that a "
-    "consumer has worked on for {}: check how long the records of one poll() take at the longest.",
+    "group.share.record.lock.duration.ms": "A group.share.record.lock.duration.ms below the default delivers "
+    "records again that a consumer has worked on for {}: check how long the records of one poll() take at "
+    "the longest.",
 }
 _SHARE_CONSUMERS: Final = (
     f"group.protocol={SHARE} stands for share consumers, which are no setting: an application has to be "

@@ -174,26 +174,25 @@ def _of_load(settings: Settings, load: MemberLoad) -> Iterator[Contradiction]:
 def _overload(load: MemberLoad) -> Iterator[Contradiction]:
     """More than the quickest can do of a partition, all members together, or the slowest of its own ones."""
     enough, readers = load.enough_members(), load.readers_of_each(load.members)
+    more = () if enough is None else (f"{enough:,} {load.name}s",)
     most = readers / load.quickest_s if load.quickest_s else None
     is_too_much = load.together is not None and load.arriving >= load.together
     if most is not None and load.busiest >= most and not (load.is_shared and is_too_much):
         which = "each" if load.partitions[-1] == load.busiest else "one"
         owner, whoever = ("reader", "") if load.is_shared else ("owner", ", whoever owns it")
         process = f"{owner} processes" if readers == 1 else f"{readers} {owner}s process"
-        more = (f"{enough:,} members",) if load.is_shared and enough is not None else ()
         yield Contradiction(
             "hot partition",
             f"{which} partition gets {rate(load.busiest)} records a second, and its {process} at most "
-            f"{rate(most)}: its lag grows{whoever}{_keeps_up(load, more)}",
+            f"{rate(most)}: its lag grows{whoever}{_keeps_up(load, more if load.is_shared else ())}",
         )
         return
     if load.together is not None and is_too_much:
-        keeps_up = _keeps_up(load, () if enough is None else (f"{enough:,} {load.name}s",))
         members, process = counted(load.members, load.name), "process" if load.members > 1 else "processes"
         yield Contradiction(
             "overload",
             f"{rate(load.arriving)} records a second arrive, and {members} {process} "
-            f"at most {rate(load.together)}: the lag grows{keeps_up}",
+            f"at most {rate(load.together)}: the lag grows{_keeps_up(load, more)}",
         )
         return
     share = 0.0 if load.is_shared else load.of_unluckiest(load.members)
