@@ -291,7 +291,7 @@ def _remedy_named(remedy: Remedy, run: Run) -> str:
         named = f"{named}\n    group.protocol={CONSUMER} needs {needs}"
     if remedy.lag_growth is None:
         return named
-    growth = f"the lag grows by {remedy.lag_growth:,.0f} records a second"
+    growth = f"the lag grows by {rate(remedy.lag_growth)} records a second"
     return f"{named}\n    then the group settles, but cannot keep up: {growth}"
 
 

@@ -145,7 +145,10 @@ def test_an_assignor_that_consumers_do_not_offer_yet_takes_two_deployments(
     assert found.cautions == {"after": told}
 
 
-def test_what_no_figure_shows_of_more_heartbeats_and_of_kafkas_fallback() -> None:
+def test_what_no_figure_shows_of_more_heartbeats_static_members_and_kafkas_fallback() -> None:
+    static = choices({"now": resolved(), "static": resolved(**{"group.instance.id": "ordinal"})}).cautions
+    assert [*static] == ["static"]
+    assert "one that is gone for good keeps its partitions until its session expires" in static["static"]
     found = choices({"now": resolved(), "often": resolved(**{"heartbeat.interval.ms": 1_000})})
     assert found.cautions == {
         "often": "With a heartbeat.interval.ms below the default each member sends as many more heartbeats."

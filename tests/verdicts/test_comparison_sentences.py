@@ -13,7 +13,7 @@ from groupstorm.figures import Figures
 from groupstorm.figures.answer import answer
 from groupstorm.verdicts.comparison import compare_sentences, one_run_each
 from groupstorm.verdicts.measures import BY_KEY, Spread
-from groupstorm.verdicts.ranking import Runs, Verdict, has_tasks, parse_ranking, rank
+from groupstorm.verdicts.ranking import Runs, Verdict, has_tasks, not_ranked, parse_ranking, rank
 from groupstorm.verdicts.recommendation import changes
 from tests.verdicts.test_comparison import figures
 
@@ -379,3 +379,18 @@ def test_a_lag_that_shrinks_until_the_end_of_the_run_is_told() -> None:
     )
     assert "still waited" not in " ".join(said(a=others[0], b=others[1], c=others[2], d=others[3]))
     assert "; at the end 5,000 records still waited" in answer(left)
+
+
+def test_only_variants_with_all_the_same_reasons_share_a_sentence() -> None:
+    """Those of the first one are told."""
+    behind = "the group cannot keep up (at the end the lag still grew by {} records a second)"
+    restless = "the group did not come to rest (never at rest: 11 rounds (max.poll.interval.ms))"
+    unfit = {
+        "a": f"{behind.format(5)}; {restless}",
+        "b": behind.format(7),
+        "c": f"{behind.format(9)}; {restless}",
+    }
+    assert not_ranked(unfit) == [
+        f"Not ranked are a and c: {behind.format(5).replace('(', '(a: ')}; {restless}.",
+        f"Not ranked is b: {behind.format(7)}.",
+    ]

@@ -21,14 +21,7 @@ from groupstorm.storms.runs.contradictions import contradict_themselves
 from groupstorm.storms.scenario.consistency import check_consistency, of_protocol
 from groupstorm.storms.scenario.files import FIGURES_FROM, ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
-from groupstorm.storms.scenario.setting_names import (
-    CLASSIC,
-    CONSUMER,
-    DEPLOYMENT,
-    SETTINGS,
-    SHARE,
-    STREAMS_PROTOCOL,
-)
+from groupstorm.storms.scenario.setting_names import CLASSIC, CONSUMER, SETTINGS, SHARE, STREAMS_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings, duration_unit_us
 from groupstorm.units import UNITS_US
 from groupstorm.verdicts.recommendation import Defaults, Distance
@@ -96,7 +89,7 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
     before = (configurations.get(AS_IT_WAS) or next(iter(configurations.values()))).settings
     before = before if in_use else client_defaults(before)
     base = in_use or _written(before)
-    if not in_use and all(one.settings.choice("deployment") == DEPLOYMENT for one in configurations.values()):
+    if not in_use and all(one["deployment"] == "deployment" for one in written.values()):
         base |= _OF_A_DEPLOYMENT
     without = PLATFORM if "deployment" in differing else frozenset()
     defaults = {name: base.get(name, EACH_ITS_OWN) for name in differing if name not in without}
@@ -192,9 +185,11 @@ def _cautions(
     if "num.standby.replicas" in defaults and (copies := own.integer("num.standby.replicas")):
         said = f"num.standby.replicas={copies}"
         yield f"{said}: each standby of a task needs disk for one more copy of its state."
-        if own.choice("group.protocol") == STREAMS_PROTOCOL:
-            of_broker = "group.streams.num.standby.replicas"
-            yield f"In a streams group it is the broker's {of_broker}, for all its groups."
+        is_new = own.choice("group.protocol") == STREAMS_PROTOCOL
+        of_broker = "group.streams.num.standby.replicas, for all its groups"
+        yield from [f"In a streams group it is the broker's {of_broker}."] if is_new else []
+    if "group.instance.id" in defaults and own.choice("group.instance.id") != "none":
+        yield _ON_STATIC
     if "group.protocol" in defaults and own.choice("group.protocol") == CONSUMER:
         needs = consumer_protocol_needs(own.names("client_profile"))
         yield f"group.protocol={CONSUMER} needs {needs}."
@@ -246,6 +241,10 @@ _ON_SHORTER: Final = {
     "records again that a consumer has worked on for {}: check how long the records of one poll() take at "
     "the longest.",
 }
+_ON_STATIC: Final = (
+    "Static members need names that come back after a restart, and one that is gone for good keeps its "
+    "partitions until its session expires."
+)
 _SHARE_CONSUMERS: Final = (
     f"group.protocol={SHARE} stands for share consumers, which are no setting: an application has to be "
     "written for KafkaShareConsumer, and needs Apache Kafka 4.2 (brokers) and kafka-clients 4.2 or later."

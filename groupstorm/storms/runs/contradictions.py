@@ -395,5 +395,5 @@ def cost_of(figures: Figures) -> str:
         parts.append(f"a record{f' of {where}' if where else ''} that waited {oldest}")
     growth = lag_growth(figures)
     if growth is not None:
-        parts.append(f"a lag that still grows by {growth:,.0f} records a second")
+        parts.append(f"a lag that still grows by {rate(growth)} records a second")
     return f"it costs {listed(parts)}" if parts else "it costs nothing yet"
