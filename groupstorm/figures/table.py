@@ -158,8 +158,7 @@ def lag_growth(figures: Figures) -> float | None:
 
 
 def records_left(figures: Figures) -> int:
-    """The records with which the group was still catching up at the end, if 1,000 and a tenth of the peak; 0
-    of a share group, which has some in work all the time."""
+    """The records that consumers had still to catch up with at the end, if 1,000 and a tenth of the peak."""
     left, is_shared = figures.lag_at_end or 0, figures.delivery_counts is not None
     is_back = figures.lag_recovery_seconds is not None or figures.lag_growth_per_second != 0
     return 0 if is_back or is_shared or left < max(1_000, (figures.lag_peak or 0) // 10) else left

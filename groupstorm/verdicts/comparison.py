@@ -258,7 +258,7 @@ def _left_sentences(variants: Runs) -> list[str]:
     """Name the records of groups that were still catching up when their runs ended."""
     left = {name: round(median(map(records_left, runs))) for name, runs in variants.items()}
     parts = [f"{count:,} under {name}" for name, count in left.items() if count]
-    longer = "a longer settle_timeout_ms tells when they are processed"
+    longer = "a longer settle_timeout_ms tells when, if ever, they are processed"
     return [f"Records that still waited at the end: {', '.join(parts)}; {longer}."] if parts else []
 
 

@@ -216,8 +216,7 @@ def unfit_variants(variants: Runs) -> dict[str, str]:
 
 
 def not_ranked(unfit: Mapping[str, str]) -> list[str]:
-    """One sentence for all variants of ``unfit`` (variant -> reasons) with the same ones, but for what stands
-    in brackets, in the numbers of the first."""
+    """One sentence for all variants of ``unfit`` (variant -> reasons) that differ in brackets, if at all."""
     kinds: dict[str, list[str]] = {}
     for name, why in unfit.items():
         kinds.setdefault(_BRACKETS("", _BRACKETS("", why)), []).append(name)  # which hold others

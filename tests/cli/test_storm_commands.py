@@ -251,17 +251,22 @@ def test_no_assignor_is_blamed_for_a_topic_that_a_release_reads_no_more(tmp_path
 
 def test_a_group_whose_processes_steps_have_ended_is_no_overload(tmp_path: Path) -> None:
     """Nobody could have processed the records behind the last of them."""
-    (tmp_path / "gone.yaml").write_text(
+    gone = (
         "{name: gone, settings: {members: 2, partitions: 6, record_rate: 100, least_duration_ms: 4m}, "
         "variants: {a: {}, b: {session.timeout.ms: 10s}}, steps: "
-        "[{at_ms: 0, do: start}, {at_ms: 1m, do: stop, members: [1]}, {at_ms: 2m, do: crash, members: [0]}]}"
+        "[{at_ms: 0, do: start}, {at_ms: 1m, do: stop, members: [1]}, {at_ms: 2m, do: crash, members: [0]}"
     )
+    (tmp_path / "gone.yaml").write_text(f"{gone}]}}")
     ran = groupstorm("compare", "gone.yaml", "--seeds", "1", "--out", "x", cwd=tmp_path)
     assert "keep up" not in ran.stderr
     assert "Not ranked" not in ran.stdout
     ran = groupstorm("run", "gone.yaml", "--out", "y", cwd=tmp_path)
     assert "keep up" not in ran.stderr
     assert "at the end no process was left." in " ".join(ran.stdout.split())
+    (tmp_path / "back.yaml").write_text(f"{gone}, {{at_ms: 3m, do: start, members: all}}]}}")
+    ran = groupstorm("run", "back.yaml", "--set", "record_rate=400", "--out", "z", cwd=tmp_path)
+    assert "no process was left" not in " ".join(ran.stdout.split())
+    assert "with which it keeps up" in ran.stderr
 
 
 def test_a_share_group_whose_last_consumers_died_late_has_nobody(tmp_path: Path) -> None:
@@ -499,7 +504,7 @@ def test_an_assignor_that_gives_what_does_not_exist_or_has_anothers_name_is_told
     assert "topic-0-8 is assigned and does not exist" in result.stderr
     result = groupstorm("run", "cold-start", *SMALL, "--set", f"{STRATEGY}=mine:other,range", cwd=tmp_path)
     assert result.returncode == 2
-    assert "mine:other, range: a name is used in more than one assignor" in result.stderr
+    assert "mine:other, range: two assignors of one name: no consumer starts" in result.stderr
     result = groupstorm("run", "cold-start", *SMALL, "--set", f"{STRATEGY}=uniform", cwd=tmp_path)
     assert "the broker's own by group.remote.assignor" in result.stderr
 

@@ -369,7 +369,7 @@ def test_a_lag_that_shrinks_until_the_end_of_the_run_is_told() -> None:
         lag_growth_per_second=0,
         records_skipped=0,
     )
-    told = "Records that still waited at the end: 5,000 under a; a longer settle_timeout_ms tells when they"
+    told = "Records that still waited at the end: 5,000 under a; a longer settle_timeout_ms tells when, if"
     assert any(one.startswith(told) for one in said(a=left, b=replace(left, lag_at_end=500)))
     others = (
         replace(left, lag_recovery_seconds=60),

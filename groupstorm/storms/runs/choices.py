@@ -164,11 +164,9 @@ def begin_apart(configurations: Mapping[str, ResolvedScenario]) -> bool:
     return len({one.figures_from_ms for one in configurations.values()}) > 1
 
 
-def _cautions(
-    scenario: ResolvedScenario, defaults: Mapping[str, Any], before: Settings, plain: Settings
-) -> Iterator[str]:
+def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any], *before: Settings) -> Iterator[str]:
     """Sentences on settings that differ between configurations: timeouts below the default, a protocol, an
-    assignor that members did not have ``before``, or those do not have that are called the defaults."""
+    assignor that clients do not offer by default (the first ``before``), or under what has the defaults."""
     own = scenario.settings
     clients = [*zip(client_defaults(own).at_start(), own.at_start(), strict=False)]  # rules come behind
     chosen = defaults.keys() - ({*_SESSIONS} - {of_protocol(own, SESSION)})
@@ -196,11 +194,10 @@ def _cautions(
     if "group.protocol" in defaults and own.choice("group.protocol") == SHARE:
         yield _SHARE_CONSUMERS
     assignor, is_classic = own.names(STRATEGY)[0], own.choice("group.protocol") == CLASSIC
-    if STRATEGY in defaults and is_classic and assignor not in before.names(STRATEGY):
-        yield f"{assignor}: {way_to(assignor, before)}."
-    elif STRATEGY in defaults and is_classic and assignor not in plain.names(STRATEGY):
-        offered = listed(plain.names(STRATEGY))
-        yield f"{assignor}: if members offer {offered} alone, {way_to(assignor, plain)}."
+    lacking = [one for one in before if is_classic and assignor not in one.names(STRATEGY)]
+    for one in lacking[:1] if STRATEGY in defaults else ():
+        where = "" if one is before[0] else f"if members offer {listed(one.names(STRATEGY))} alone, "
+        yield f"{assignor}: {where}{way_to(assignor, one)}."
     if STRATEGY in defaults and _is_own_assignor(STRATEGY, own.names(STRATEGY)):
         yield f"No Kafka client brings {assignor}: every consumer has to be built with it."
 

@@ -119,7 +119,6 @@ class MemberLoad:
         return self.partitions[0] if self.partitions else 0
 
     def readers_of_each(self, members: int) -> int:
-        """The members that read each partition."""
         return -(-members // (len(self.partitions) or 1)) if self.is_shared else 1
 
     def of_unluckiest(self, members: int, at_most: bool = False) -> float:

@@ -114,8 +114,7 @@ def _refuse_assignors(settings: Settings) -> None:
     """Refuse two of one name, and cooperative ones of a client that would keep what it has to give up."""
     client, entries = PROFILES[settings.names("client_profile")[0]], settings.names(STRATEGY)
     if len({get(entry).name for entry in entries}) < len(entries):
-        why = "a name is used in more than one assignor, and Kafka's consumer does not start"
-        raise InputError(f"{STRATEGY}: {', '.join(entries)}: {why}")
+        raise InputError(f"{STRATEGY}: {', '.join(entries)}: two assignors of one name: no consumer starts")
     for entry in entries:
         if not client.has_cooperative and RebalanceProtocol.COOPERATIVE in get(entry).protocols:
             raise InputError(
