@@ -83,7 +83,8 @@ def get(name: str, *, order: MapOrder = MapOrder.JAVA_HASH, bug_compat: bool = F
     if is_plug_in(name):
         module, _, attribute = name.partition(":")
         return adapt(_load(lambda: getattr(_import(module), attribute), place), place)
-    raise InputError(f"assignor {not_one_of(name, names())}; a plug-in is named as module:attribute")
+    others = "a plug-in is named as module:attribute, and the broker's own by group.remote.assignor"
+    raise InputError(f"assignor {not_one_of(name, names())}; {others}")
 
 
 def own(assignor: object) -> Assignor:

@@ -44,6 +44,7 @@ from groupstorm.storms.runs.run_folder import folder_stem, free_folder, write_js
 from groupstorm.storms.runs.several import (
     COMPARISON_FILE,
     SEEDS_DEFAULT,
+    SEEDS_MAX,
     Order,
     check_variants,
     forget_other_runs,
@@ -80,6 +81,7 @@ def compare(
         typer.Option(
             "--seeds",
             min=1,
+            max=SEEDS_MAX,
             help="Run this many seeds of every variant, from --seed on.",
             show_default=f"{SEEDS_DEFAULT}; 1 with --on",
         ),

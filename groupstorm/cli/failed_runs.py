@@ -40,7 +40,7 @@ from groupstorm.storms.runs.contradictions import (
     has_fatal_record,
     outlasts_polls,
 )
-from groupstorm.storms.runs.load import MemberLoad, are_all_gone, member_load, members_added, record_ns
+from groupstorm.storms.runs.load import MemberLoad, member_load, members_added, record_ns
 from groupstorm.storms.runs.remedies import Remedy, RemedySearch
 from groupstorm.storms.runs.run import Run
 from groupstorm.storms.scenario.consistency import commits_of
@@ -53,16 +53,9 @@ from groupstorm.verdicts.ranking import consumers_ended
 from groupstorm.verdicts.requirements import Requirement, parse
 from groupstorm.wording import at_most, counted, listed, rate, seconds
 
-#: The kind of the finding that less is processed than arrives; `figures.table` has the other kinds.
-OVERLOAD: Final = "overload"
-
 #: So many runs a search for remedies may take at least, and for one of several causes: a value needs three.
 LEAST_TRIALS: Final = 8
 TRIALS_OF_ONE: Final = 4
-
-REMOTE_ASSIGNOR: Final = "group.remote.assignor"
-#: The broker's choice if members name no assignor (group.consumer.assignors).
-BROKERS_ASSIGNOR: Final = "uniform"
 
 #: If the lag grows by this part of what arrives, nobody reads.
 _ALL: Final = 0.99
@@ -72,8 +65,6 @@ _IN_TURN: Final = (
     "a real consumer works off one partition after the other, here it goes on in all of them at once: "
     "the oldest record waits longer (on Kafka by 1 to 2 s of 10 s)"
 )
-
-STILL_OVERLOADED: Final = "cannot keep up: the lag grows by"
 
 
 def require_invariants(
@@ -135,7 +126,7 @@ def _print_overloads(runs: Sequence[Run]) -> None:
     for lines, found in by_arithmetic.items():
         growth = max(growth for growth, _ in found)
         header = f"{_named([run for _, run in found])}: this configuration cannot keep up"
-        said = _indented(f"{OVERLOAD}: {overload_sentence(growth)}")
+        said = _indented(f"overload: {overload_sentence(growth)}")
         print_lines_aside("\n".join([header, *said, *lines]))
 
 
@@ -150,9 +141,6 @@ def _arithmetic(run: Run, growth: float) -> Iterable[str]:
         return
     is_enough = load.of_unluckiest(load.members) < load.per_member
     fitting = fitting_records(scenario.settings)
-    if are_all_gone(scenario.settings, scenario.steps):
-        yield f"  nobody is left to process any of the {rate(load.arriving)} records a second that arrive"
-        return
     if fitting is not None:
         yield from _indented(_outlasted_locks(scenario.settings, fitting))
         if load.arriving < (load.together or 0):
@@ -223,8 +211,8 @@ def _outlasted_locks(settings: Settings, fitting: int) -> str:
 def _tearing_assignors(settings: Settings) -> list[str]:
     """The assignors of the scenario that do not promise to keep partition n of all topics together."""
     if settings.choice("group.protocol") == CONSUMER:
-        name = settings.choice(REMOTE_ASSIGNOR)
-        return [] if name == "range" else [BROKERS_ASSIGNOR if name == "none" else name]
+        # uniform is the broker's choice if members name none
+        return [] if settings.choice("group.remote.assignor") == "range" else ["uniform"]
     built_in = [name for name in settings.names(STRATEGY) if name in BUILT_IN]
     return [name for name in built_in if BUILT_IN[name].co_partitioned is None]
 
@@ -234,7 +222,7 @@ def _torn_lines(run: Run, assignors: Sequence[str], options: Sequence[str]) -> I
     setting = STRATEGY
     remedy = "range (topics of equal size), or stream-join-sticky"
     if run.scenario.settings.choice("group.protocol") == CONSUMER:
-        setting, remedy = REMOTE_ASSIGNOR, "range (topics of equal size)"
+        setting, remedy = "group.remote.assignor", "range (topics of equal size)"
     yield f"{_named([run])}: this configuration cannot join its topics"
     yield from _indented(run.violations[CO_PARTITIONED])
     yield f"  {' and '.join(assignors)} may give partition n of two topics to two members"
@@ -303,8 +291,8 @@ def _remedy_named(remedy: Remedy, run: Run) -> str:
         named = f"{named}\n    group.protocol={CONSUMER} needs {needs}"
     if remedy.lag_growth is None:
         return named
-    growth = f"{remedy.lag_growth:,.0f} records a second"
-    return f"{named}\n    then the group settles, but {STILL_OVERLOADED} {growth}"
+    growth = f"the lag grows by {rate(remedy.lag_growth)} records a second"
+    return f"{named}\n    then the group settles, but cannot keep up: {growth}"
 
 
 def _indented(text: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from groupstorm.storms.runs.contradictions import contradictions, growing_lag, o
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.verdicts.alternatives import AS_IT_IS, Advice, Alternative, advise_alternative
 from groupstorm.verdicts.measures import NOTICED_SHARE, spread_of
+from groupstorm.verdicts.ranking import unfit_variants
 from groupstorm.wording import seconds
 
 #: Why objects of some kinds are not used, and those of all others.
@@ -60,17 +61,17 @@ class Answer:
         }
         overload = growing_lag(self.settings)
         advice = advise_alternative(figures, self.alternatives, never, " ".join(overload))
-        shorter = self._shorter(advice.chosen or AS_IT_IS)
+        shorter = self._shorter(advice.chosen or AS_IT_IS, unfit_variants(figures))
         return Advice(advice.chosen, [*advice.sentences, *shorter])
 
-    def _shorter(self, chosen: str) -> Iterator[str]:
+    def _shorter(self, chosen: str, unfit: Collection[str]) -> Iterator[str]:
         """Name those that take much less time than ``chosen``, which is no figure of the group."""
         spreads = {
             name: spread_of(each.seconds for each in one.outcomes) for name, one in self.rollouts.items()
         }
         took = spreads.pop(chosen)
         for name, one in spreads.items():
-            if one is None or took is None or self.rollouts[name].stands():
+            if one is None or took is None or name in unfit or self.rollouts[name].stands():
                 continue
             if took.median - one.median >= max(SHORTER_S, NOTICED_SHARE * took.median):
                 yield (

@@ -44,7 +44,7 @@ from groupstorm.report.sweeps import (
     sweep_notes,
 )
 from groupstorm.storms.runs.run_folder import folder_stem, free_folder, write_json
-from groupstorm.storms.runs.several import SEEDS_DEFAULT, weights_of
+from groupstorm.storms.runs.several import SEEDS_DEFAULT, SEEDS_MAX, weights_of
 from groupstorm.storms.runs.sweep import Sweep, check_sweep, parse_axis
 from groupstorm.storms.runs.sweep_runs import (
     DEFINITION_FILE,
@@ -72,6 +72,7 @@ def sweep(
         typer.Option(
             "--seeds",
             min=1,
+            max=SEEDS_MAX,
             help=f"Run this many seeds of every point, from --seed on. [default: {SEEDS_DEFAULT}]",
         ),
     ] = None,

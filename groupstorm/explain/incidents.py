@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from groupstorm.history.causes import ASKED_TO_STOP
+from groupstorm.history.causes import ASKED_TO_STOP, OF_A_RECORD
 from groupstorm.history.rebalances import Row
 from groupstorm.trace.events.imported import SIMPLE_COMMIT
 from groupstorm.wording import counted, lasting
@@ -74,7 +74,7 @@ def _request_refused(row: Row) -> str | None:
 def _step(row: Row) -> str | None:
     away = "coordinator-away" if row["cause"] == "coordinator-failover" else None
     # a share consumer's process ends with its work "of a record"
-    return {"of a record": "killed-by-record", ASKED_TO_STOP: "asked-to-stop"}.get(
+    return {OF_A_RECORD: "killed-by-record", ASKED_TO_STOP: "asked-to-stop"}.get(
         row.get("detail") or "", away
     )
 

@@ -9,6 +9,7 @@ from groupstorm.figures.table import (
     finding,
     lag_growth,
     overload_sentence,
+    records_left,
     verdict_on,
 )
 from groupstorm.wording import counted, dollars, seconds, size
@@ -33,10 +34,10 @@ def answer(
     ``unknown_moves``: it does not say when the group had settled, or who owned what.
     ``generations_are_least``: it knows the group at some times only. ``without_members_s``: so long it says
     that the group had no members. ``unknown_pauses``: it does not say when members stood still, owning
-    partitions. ``at_end``: what is not over when it ends; the verdicts on a run say that, too.
+    partitions. ``at_end``: what is not over when it ends.
     """
     if figures.delivery_counts is not None:
-        return _shared(figures)
+        return _shared(figures, at_end)
     unowned = unknown_times or _unowned(figures, unowned_is_least)
     generations = counted(figures.generations, "generation")
     parts = [f"at least {generations}" if generations_are_least else generations, unowned]
@@ -50,11 +51,12 @@ def answer(
         parts.append(f"two members worked on one partition for {both} in all")
     verdicts = figures.invariants or {}
     moved = "" if unknown_moves else _moved(figures)
-    at_end = "" if verdicts else at_end
     overload = _overload(figures)
     # partitions without an owner, or a member that stands still, say nothing of the others' pace
     if at_end or verdicts.get(OWNED_AT_END, HELD) != HELD:
         overload = overload.partition(":")[0]
+    left = records_left(figures)
+    at_end = at_end or (f"at the end {counted(left, 'record')} still waited" if left else "")
     parts += [part for part in (moved, _records(figures), at_end, overload) if part]
     parts += _tasks(figures)
     broken = [name for name, verdict in verdicts.items() if verdict != HELD]
@@ -74,7 +76,7 @@ _TAKEN_BACK = {
 }
 
 
-def _shared(figures: Figures) -> str:
+def _shared(figures: Figures, at_end: str) -> str:
     """The sentence on a share group."""
     done = figures.records_processed or 0
     pace = "" if figures.records_per_second is None else f", {figures.records_per_second:,.0f} a second"
@@ -99,7 +101,7 @@ def _shared(figures: Figures) -> str:
         parts.append(f"{counted(figures.records_archived, 'record')} archived{queue}")
     if figures.records_out_of_order:
         parts.append(f"{counted(figures.records_out_of_order, 'record')} done out of order")
-    parts += [part for part in (_overload(figures),) if part]
+    parts += [part for part in (at_end, _overload(figures)) if part]
     broken = [name for name, verdict in (figures.invariants or {}).items() if verdict != HELD]
     if broken:
         parts.append(f"violated: {', '.join(broken)}")

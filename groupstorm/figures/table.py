@@ -90,6 +90,7 @@ class Figures:
     records_out_of_order: int | None
     invariants: Mapping[str, str] | None
     consumers_failed: Mapping[str, int] | None = None
+    lag_at_end: int | None = None
     answer: str = ""
 
     @property
@@ -154,6 +155,13 @@ def lag_growth(figures: Figures) -> float | None:
     if growth is None or growth < noticed or (oldest_s is not None and oldest_s < LEAST_STALENESS_S):
         return None
     return growth
+
+
+def records_left(figures: Figures) -> int:
+    """The records that consumers had still to catch up with at the end, if 1,000 and a tenth of the peak."""
+    left, is_shared = figures.lag_at_end or 0, figures.delivery_counts is not None
+    is_back = figures.lag_recovery_seconds is not None or figures.lag_growth_per_second != 0
+    return 0 if is_back or is_shared or left < max(1_000, (figures.lag_peak or 0) // 10) else left
 
 
 def grows_in_most(runs: Sequence[Figures]) -> bool:

@@ -42,7 +42,7 @@ class Totals:
     billionths of a record, ``lag_growth`` in records per 1,000 seconds, negative if the lag shrinks;
     ``ages_us`` has the largest age of each partition's oldest unprocessed record. ``without_members``: when
     the group had no members, as far as an imported trace says so. ``unowned_at_end``: partitions
-    that had no owner then.
+    that had no owner then. ``is_deserted``: steps had ended all processes.
     """
 
     sums: GroupSums
@@ -51,12 +51,14 @@ class Totals:
     lag_peak_nano: int | None = None
     lag_recovery_us: int | None = None
     lag_growth: int | None = None
+    lag_at_end_nano: int | None = None
     ages_us: Mapping[str, int] | None = None
     invariants: Mapping[str, str] = field(default_factory=dict)
     tasks: TaskTotals = NO_TASKS
     shares: ShareTotals = NO_SHARES
     without_members: Sequence[tuple[int, int]] = ()
     unowned_at_end: int = 0
+    is_deserted: bool = False
 
     @property
     def unknown_owners(self) -> str | None:
@@ -98,7 +100,11 @@ class Totals:
         return replace(figures, answer=sentence)
 
     def _at_end(self) -> str:
-        """Return what is not over when the trace ends."""
+        """Return what is not over when the trace ends. The verdicts on a run say most of it."""
+        if self.is_deserted and self.lag_growth is not None:
+            return "at the end no process was left"
+        if self.invariants or self.shares.is_group:
+            return ""
         unowned = 0 if self.unknown_owners else self.unowned_at_end
         parts = [f"{counted(unowned, 'partition')} had no owner"] if unowned else []
         parts += ["a rebalance was under way"] if self.sums.settling.is_in_round else []
@@ -148,8 +154,9 @@ class Totals:
             lag_peak=None if self.lag_peak_nano is None else -(-self.lag_peak_nano // NANO),
             lag_recovery_seconds=_seconds(self.lag_recovery_us),
             lag_growth_per_second=_thousandths(
-                None if self.lag_growth is None else max(0, self.lag_growth), 1000
+                None if self.lag_growth is None or self.is_deserted else max(0, self.lag_growth), 1000
             ),
+            lag_at_end=None if self.lag_at_end_nano is None else self.lag_at_end_nano // NANO,
             staleness_max_seconds=_seconds(oldest),
             staleness_p95_seconds=_seconds(None if ages is None else percentile(ages, 95)),
             staleness_worst_partition=_first_of(self.ages_us, oldest),
@@ -229,9 +236,10 @@ def totals_of(sums: GroupSums, first_us: int | None, end_us: int) -> Totals:
     unowned_at_end = ownership.unowned_count or 0
     ownership.finish(end_us)
     gaps = ownership.unowned()
-    peak = recovery = ages = None
+    peak = recovery = waiting = ages = None
     if lag is not None:
-        sums.progress.finish(*lag.processed_and_waiting(end_us))
+        processed, waiting = lag.processed_and_waiting(end_us)
+        sums.progress.finish(processed, waiting)
         peak, recovery = lag.finish(end_us)
         ages = lag.ages()
     shares = sums.shares.totals(end_us)
@@ -245,12 +253,14 @@ def totals_of(sums: GroupSums, first_us: int | None, end_us: int) -> Totals:
         peak,
         recovery,
         growth,
+        waiting,
         ages,
         sums.invariants,
         sums.tasks.totals(end_us, sums.first_change_us),
         shares,
         sums.existence.without_members(end_us),
         unowned_at_end,
+        (sums.settling.is_deserted or sums.shares.is_deserted) and not (sums.failed or sums.origins.killed),
     )
 
 

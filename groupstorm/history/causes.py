@@ -33,6 +33,8 @@ DEPLOYMENT_ENDS = frozenset({"rollout-complete", "rollout-stuck"})
 GROWTH = frozenset({"start", "add", "scale-up", "add-partitions", "create-topic", "delete-topic"})
 #: `step_taken` with a member: the process was asked to stop.
 ASKED_TO_STOP = "SIGTERM"
+#: Begins the detail of one with a member whose work on a record has ended its process.
+OF_A_RECORD = "of a record"
 #: `partitions_revoked` with this cause: the consumer closes.
 CLOSE = "close"
 #: Causes of `member_removed` that come from the member; the others come from the coordinator's own life.
@@ -57,6 +59,8 @@ class Origins:
     def __init__(self) -> None:
         self.origin = Origin.OTHER
         self.deploys = 0
+        #: Whether work on a record has ended processes.
+        self.killed = False
         #: Instant -> who breaks off then.
         self._crashes: dict[int, set[str]] = {}
         #: Members that have left, with no row that says that they were asked to, and when: in an import the
@@ -90,6 +94,7 @@ class Origins:
 
     def step_taken(self, now_us: int, event: StepTaken) -> None:
         if event.member is not None:
+            self.killed |= event.detail.startswith(OF_A_RECORD)
             if event.detail == ASKED_TO_STOP:
                 self._stop(event.member, now_us, event.cause)
         elif event.cause in DEPLOYMENTS:

@@ -66,6 +66,7 @@ class Settling:
         #: Members of a consumer group that may not have taken yet what the coordinator gave them.
         self.given: dict[str, tuple[str, ...]] = {}
         self._running: dict[str, Topics] = {}
+        self.is_deserted = False  # its last process has ended
         self._in_group: dict[str, str] = {}  # member id -> member
         self.revoked_ids: set[str] = set()
         self._pending_changes = 0
@@ -154,6 +155,7 @@ class Settling:
 
     def member_started(self, _now_us: int, event: member_events.MemberStarted) -> None:
         self._running[event.member] = frozenset(event.topics)
+        self.is_deserted = False
 
     def share_consumer_started(self, _now_us: int, _event: share_events.ShareConsumerStarted) -> None:
         self._is_shared = True
@@ -176,7 +178,8 @@ class Settling:
         event: member_events.MemberCrashed | member_events.MemberClosed | member_events.MemberFailed,
     ) -> None:
         member = event.member
-        self._running.pop(member, None)
+        if self._running.pop(member, None) is not None:
+            self.is_deserted = not self._running
         self.rejoining.discard(member)
         self.awaited.pop(member, None)
         self.given.pop(member, None)

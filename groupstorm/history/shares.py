@@ -97,6 +97,10 @@ class ShareFigures:
             events.ShareRecordsArchived: self._archived,
         }
 
+    @property
+    def is_deserted(self) -> bool:
+        return self._is_group and not self._consumers
+
     def _forget(self) -> None:
         self._deliveries.clear()
         self._redelivered.clear()

@@ -26,6 +26,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from groupstorm.report.progress import RunsProgress, runs_progress
+from groupstorm.storms.runs.several import SEEDS_MAX
 from groupstorm.storms.scenario.files import MAX_SEED, ResolvedScenario, Scenario, load
 
 WIDTH = 80
@@ -156,8 +157,8 @@ def check_seed(seed: int | None) -> int | None:
 def check_seeds(seeds: int) -> int:
     """Raises InputError."""
     number = _plain(seeds)
-    if type(number) is not int or number < 1:
-        raise InputError(f"seeds: {seeds!r}: expected how many, 1 at least; seed= is the first of them")
+    if type(number) is not int or not 1 <= number <= SEEDS_MAX:
+        raise InputError(f"seeds: {seeds!r}: expected how many, 1 to {SEEDS_MAX}; seed= is the first of them")
     return number
 
 

@@ -103,6 +103,8 @@ def sweep_grid(
         rows.append(Row(", ".join(outcome.point.labels), cells, below if any(below) else (), RANGE, mark))
     title = f"medians of {counted(sweep.seeds, 'seed')}, from seed {sweep.first_seed} on"
     notes = [f"! {_broken(runs)}"] if any(row.mark for row in rows) else []
+    failures = dict.fromkeys(outcome.failure for outcome in ran if outcome.failure)
+    notes += [f"An assignor failed, and with it the leader: {failure}" for failure in failures]
     notes += [
         f"Refused: {_with_names(sweep, outcome.point)}: {outcome.refused}"
         for outcome in outcomes

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
+from statistics import median
 from typing import NamedTuple
 
 from groupstorm.figures.answer import skipped_words
 from groupstorm.figures.reasons import reasons_sentences
-from groupstorm.figures.table import Figures
+from groupstorm.figures.table import Figures, records_left
 from groupstorm.history.reasons import Reasons
 from groupstorm.verdicts.lost_and_won import is_shared, lost_and_won_sentences, share_sentences
 from groupstorm.verdicts.measures import (
@@ -110,7 +111,8 @@ def compare_sentences(
         sentences.append("Nothing else differs by so much that a person would notice.")
     if in_spread:
         sentences.append(f"Within the spread of the seeds: {listed(in_spread)}.")
-    sentences += [*_skipped_sentences(variants), *reasons_sentences(reasons or {})]
+    sentences += [*_skipped_sentences(variants), *_left_sentences(variants)]
+    sentences += reasons_sentences(reasons or {})
     sentences += lost_and_won_sentences(variants, reasons or {})
     return sentences
 
@@ -250,6 +252,14 @@ def _skipped_sentences(variants: Runs) -> list[str]:
     ranked = f"; {those} not count in the ranking" if told_apart else ""
     up_to = "Up to " if sum(map(len, variants.values())) > 1 else ""
     return [f"{up_to}{counted(worst.records_skipped, 'record')} skipped{skipped_words(worst)}{ranked}."]
+
+
+def _left_sentences(variants: Runs) -> list[str]:
+    """Name the records of groups that were still catching up when their runs ended."""
+    left = {name: round(median(map(records_left, runs))) for name, runs in variants.items()}
+    parts = [f"{count:,} under {name}" for name, count in left.items() if count]
+    longer = "a longer settle_timeout_ms tells when, if ever, they are processed"
+    return [f"Records that still waited at the end: {', '.join(parts)}; {longer}."] if parts else []
 
 
 def _balance_sentence(variants: Runs) -> str:

@@ -10,6 +10,7 @@ more than the seeds of both vary, and by one notice at least: by the figures tha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Final, NamedTuple
@@ -195,6 +196,7 @@ FATAL: Final[Mapping[str, str]] = {
 
 
 _OVERLOAD: Final = "overload"
+_BRACKETS: Final = re.compile(r" ?\([^()]*\)").sub
 
 
 def unfit_variants(variants: Runs) -> dict[str, str]:
@@ -214,10 +216,10 @@ def unfit_variants(variants: Runs) -> dict[str, str]:
 
 
 def not_ranked(unfit: Mapping[str, str]) -> list[str]:
-    """One sentence for each kind of reason of ``unfit`` (variant -> reason), in the numbers of the first."""
+    """One sentence for all variants of ``unfit`` (variant -> reasons) that differ in brackets, if at all."""
     kinds: dict[str, list[str]] = {}
     for name, why in unfit.items():
-        kinds.setdefault(why.partition(" (")[0], []).append(name)
+        kinds.setdefault(_BRACKETS("", _BRACKETS("", why)), []).append(name)  # which hold others
     sentences = []
     for alike in kinds.values():
         why = unfit[alike[0]]

@@ -31,6 +31,7 @@ _SAID_BY_UNOWNED = frozenset({"gap"})
 #: Figures that may set one of several apart that are as good. Generations are none of them: two protocols
 #: count them differently, and what they cost is un-owned time.
 _SET_APART = tuple(one for one in MEASURES if one.is_told and one.family != "generations")
+_SUM = "unowned_partition_seconds"
 _LOAD = next(measure for measure in MEASURES if measure.key == "load")
 #: A range is told beside a change if it goes so far from the median.
 WIDE_SHARE = 0.25
@@ -344,11 +345,13 @@ def changes(before: Sequence[Figures], after: Sequence[Figures], every: Sequence
             continue
         # deploys and crashes are told apart, all other figures of a family are told once
         family = measure.figure if measure.figure in PRICE[:2] else measure.family
-        if family in families or measure.figure == "unowned_partition_seconds":
+        if family in families:
             continue
         families.add(family)
         found.append(change)
-    return found
+    # they say more than the sum, unless it went the other way
+    apart = [one.is_better for one in found if one.measure.figure in PRICE[:2]]
+    return [one for one in found if one.measure.figure != _SUM or one.is_better not in apart]
 
 
 def _change(

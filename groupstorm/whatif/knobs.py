@@ -45,12 +45,11 @@ class _Numbers(NamedTuple):
 
     name: str
     values_ms: tuple[int, ...]
-    price: str = ""
 
 
 _OF_CLASSIC: Final = (
     _Numbers(SESSION, (6_000, 10_000, 20_000, 30_000, 45_000, 60_000, 120_000)),
-    _Numbers(HEARTBEAT, (1_000,), "each member sends as many more heartbeats"),
+    _Numbers(HEARTBEAT, (1_000,)),
 )
 _OF_CONSUMER: Final = (
     _Numbers(CONSUMER_SESSION, (20_000, 45_000, 60_000)),
@@ -64,10 +63,6 @@ _MODES: Final = (
 )
 _INITIAL_DELAYS_MS: Final = (0, 3_000, 10_000)
 _POLL_RECORDS: Final = (50, 100)
-_STATIC: Final = (
-    "names that come back after a restart; a member that is gone for good keeps its partitions until its "
-    "session expires"
-)
 
 
 def changes_of(scenario: ResolvedScenario) -> list[Alternative]:
@@ -139,13 +134,13 @@ def _numbers(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
         now = settings.integer(name)
         for value in row.values_ms:
             if value != now and not (row.name == HEARTBEAT and value > now):
-                yield _number(name, value, now, row.price)
+                yield _number(name, value, now)
 
 
-def _number(name: str, value: int, now: int, price: str = "") -> Alternative:
+def _number(name: str, value: int, now: int) -> Alternative:
     distance = abs(log(max(value, 1) / max(now, 1)))
     shown = f"{value // 1000}s" if name.endswith("ms") and value % 1000 == 0 else str(value)
-    return Alternative(f"{name}={shown}", _effort(name, value), price, {name: value}, name, distance)
+    return Alternative(f"{name}={shown}", _effort(name, value), "", {name: value}, name, distance)
 
 
 def _effort(name: str, value: int) -> int:
@@ -159,7 +154,7 @@ def _static(_: ResolvedScenario, settings: Settings) -> Iterator[Alternative]:
     if settings.choice(INSTANCE) == "none":
         chosen = "podname" if settings.choice("deployment") != "processes" else "ordinal"
         label = f"{INSTANCE} (static membership)"
-        yield Alternative(label, 2, _STATIC, {INSTANCE: chosen}, "membership")
+        yield Alternative(label, 2, "", {INSTANCE: chosen}, "membership")
     else:
         yield Alternative(f"no {INSTANCE} (dynamic members)", 2, "", {INSTANCE: "none"}, "membership")
 

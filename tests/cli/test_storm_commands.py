@@ -14,6 +14,7 @@ from groupstorm.storms.scenario.files import load
 from tests.command import groupstorm, refused
 
 SMALL = ["--set", "members=4", "--set", "partitions=8", "--set", "start_ms=1000", "--set", "ready_ms=500"]
+STRATEGY = "partition.assignment.strategy"
 
 
 def test_run_writes_its_files_and_prints_figures_and_answer(tmp_path: Path) -> None:
@@ -248,19 +249,23 @@ def test_no_assignor_is_blamed_for_a_topic_that_a_release_reads_no_more(tmp_path
     assert "of it because of rounds that gave partitions to nobody (no member" in " ".join(why.split())
 
 
-def test_members_that_stopped_one_by_one_process_nothing(tmp_path: Path) -> None:
-    """More of them would not do it, although two of them were too slow before."""
+def test_a_group_whose_processes_steps_have_ended_is_no_overload(tmp_path: Path) -> None:
+    """Nobody could have processed the records behind the last of them."""
     gone = (
-        "{name: gone, settings: {members: 2, partitions: 6, record_rate: 400, least_duration_ms: 4m}, steps: "
+        "{name: gone, settings: {members: 2, partitions: 6, record_rate: 100, least_duration_ms: 4m}, "
+        "variants: {a: {}, b: {session.timeout.ms: 10s}}, steps: "
         "[{at_ms: 0, do: start}, {at_ms: 1m, do: stop, members: [1]}, {at_ms: 2m, do: crash, members: [0]}"
     )
     (tmp_path / "gone.yaml").write_text(f"{gone}]}}")
-    ran = groupstorm("run", "gone.yaml", "--out", "x", cwd=tmp_path)
-    assert "nobody is left to process any of the 2,400 records a second that arrive" in ran.stderr
-    assert "with which it keeps up" not in ran.stderr
-    (tmp_path / "back.yaml").write_text(f"{gone}, {{at_ms: 3m, do: restart, members: all}}]}}")
-    ran = groupstorm("run", "back.yaml", "--out", "y", cwd=tmp_path)
-    assert "nobody is left" not in ran.stderr
+    ran = groupstorm("compare", "gone.yaml", "--seeds", "1", "--out", "x", cwd=tmp_path)
+    assert "keep up" not in ran.stderr
+    assert "Not ranked" not in ran.stdout
+    ran = groupstorm("run", "gone.yaml", "--out", "y", cwd=tmp_path)
+    assert "keep up" not in ran.stderr
+    assert "at the end no process was left." in " ".join(ran.stdout.split())
+    (tmp_path / "back.yaml").write_text(f"{gone}, {{at_ms: 3m, do: start, members: all}}]}}")
+    ran = groupstorm("run", "back.yaml", "--set", "record_rate=400", "--out", "z", cwd=tmp_path)
+    assert "no process was left" not in " ".join(ran.stdout.split())
     assert "with which it keeps up" in ran.stderr
 
 
@@ -272,8 +277,8 @@ def test_a_share_group_whose_last_consumers_died_late_has_nobody(tmp_path: Path)
         "steps: [{at_ms: 0, do: start}, {at_ms: 200s, do: crash, members: all}]}"
     )
     ran = groupstorm("run", "dead.yaml", "--out", "x", cwd=tmp_path)
-    assert "nobody is left to process any of the 4 records a second that arrive" in ran.stderr
-    assert "in the mean its members process more" not in ran.stderr
+    assert "at the end no process was left." in " ".join(ran.stdout.split())
+    assert "keep up" not in ran.stderr
 
 
 def test_members_that_do_no_record_in_the_last_seconds_may_just_be_slow(tmp_path: Path) -> None:
@@ -480,6 +485,28 @@ def test_an_assignor_that_throws_is_told_with_its_place(tmp_path: Path) -> None:
     assert "Traceback" not in result.stderr
     compared = groupstorm("compare", "cold-start", "--variant", "no-delay", *SMALL, *strategy, cwd=tmp_path)
     assert "cold-start (no-delay), seed 0: an assignor failed" in compared.stderr
+    over = ["--over", "partition.assignment.strategy=range,mine:oops", "--seeds", "1"]
+    swept = groupstorm("sweep", "cold-start", *over, *SMALL, cwd=tmp_path)
+    assert said[0].upper() + said[1:] in " ".join(swept.stdout.split())
+
+
+def test_an_assignor_that_gives_what_does_not_exist_or_has_anothers_name_is_told(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "def beyond(topics, members):\n"
+        "    numbers = range(topics['topic-0'].partitions + 1)\n"
+        "    return {min(members): [('topic-0', number) for number in numbers]}\n"
+        "def other(topics, members):\n"
+        "    return {}\n"
+        "other.name = 'range'\n"
+    )
+    result = groupstorm("run", "cold-start", *SMALL, "--set", f"{STRATEGY}=mine:beyond", cwd=tmp_path)
+    assert result.returncode == 1
+    assert "topic-0-8 is assigned and does not exist" in result.stderr
+    result = groupstorm("run", "cold-start", *SMALL, "--set", f"{STRATEGY}=mine:other,range", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "mine:other, range: two assignors of one name: no consumer starts" in result.stderr
+    result = groupstorm("run", "cold-start", *SMALL, "--set", f"{STRATEGY}=uniform", cwd=tmp_path)
+    assert "the broker's own by group.remote.assignor" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -226,7 +226,8 @@ def test_a_script_that_has_no_guard_runs_once(tmp_path: Path) -> None:
     ("arguments", "problem"),
     [
         ({"variants": ["eager", "lazy"]}, "variant: 'lazy' is not one of eager, cooperative, static"),
-        ({"seeds": 0}, "seeds: 0: expected how many, 1 at least"),
+        ({"seeds": 0}, "seeds: 0: expected how many, 1 to 100000"),
+        ({"seeds": 10**9}, "seeds: 1000000000: expected how many, 1 to 100000"),
         ({"variants": 3}, "variants: 3: expected a text"),
         ({"rank": "beauty"}, "rank 'beauty': 'beauty' is none of unowned"),
         ({"rank": ["unowned"]}, "rank: ['unowned']: expected a text"),

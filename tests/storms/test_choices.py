@@ -48,9 +48,16 @@ def test_the_defaults_name_no_settings_of_protocols_that_members_of_the_default_
 
 def test_defaults_that_a_run_would_refuse_are_not_named() -> None:
     """With max_unavailable 0 no process could ever be replaced."""
-    rolling = {"deployment": "deployment", "max_unavailable": 0}
+    rolling = {"max_unavailable": 0}
     found = choices({"one": resolved(**rolling, max_surge=1), "half": resolved(**rolling, max_surge="50%")})
     assert (found.words, found.has_them) == ("", None)
+
+
+def test_a_deployments_defaults_are_those_of_kubernetes() -> None:
+    one = resolved(deployment="deployment", max_surge=0, max_unavailable=1)
+    quarter = resolved(deployment="deployment", max_surge="25%", max_unavailable="25%")
+    found = choices({"one": one, "quarter": quarter})
+    assert (found.words, found.has_them) == ("max_surge=25%, max_unavailable=25%", "quarter")
 
 
 def test_what_is_no_choice_is_named_where_choices_differ_too() -> None:
@@ -122,19 +129,33 @@ TWO = "two deployments to get there, the first with both assignors, and only tho
     ("before", "after", "told"),
     [
         (None, "sticky", f"sticky: {TWO}"),
-        (None, "cooperative-sticky", None),  # Java's default offers both
+        # Java's default offers both
+        (None, "cooperative-sticky", f"cooperative-sticky: if members offer range alone, {TWO}"),
         ("cooperative-sticky", "range", f"range: {TWO}"),
         ("range", "cooperative-sticky", f"cooperative-sticky: {TWO}"),
     ],
 )
 def test_an_assignor_that_consumers_do_not_offer_yet_takes_two_deployments(
-    before: str | None, after: str, told: str | None
+    before: str | None, after: str, told: str
 ) -> None:
     """In one, the first pod that is replaced dies of INCONSISTENT_GROUP_PROTOCOL."""
     as_it_was = {"as-it-was": resolved(**{STRATEGY: [before]})} if before else {}
     defaults = {"range": resolved(**{STRATEGY: ["range"]})} if before is None else {}
     found = choices({**as_it_was, **defaults, "after": resolved(**{STRATEGY: [after]})})
-    assert found.cautions == ({} if told is None else {"after": told})
+    assert found.cautions == {"after": told}
+
+
+def test_what_no_figure_shows_of_more_heartbeats_static_members_and_kafkas_fallback() -> None:
+    static = choices({"now": resolved(), "static": resolved(**{"group.instance.id": "ordinal"})}).cautions
+    assert [*static] == ["static"]
+    assert "one that is gone for good keeps its partitions until its session expires" in static["static"]
+    found = choices({"now": resolved(), "often": resolved(**{"heartbeat.interval.ms": 1_000})})
+    assert found.cautions == {
+        "often": "With a heartbeat.interval.ms below the default each member sends as many more heartbeats."
+    }
+    tasks = {name: resolved(application="streams", **{"task.assignor": name}) for name in ("ha", "sticky")}
+    prior = resolved(application="streams", **{"task.assignor": "fallback-prior"})
+    assert choices({**tasks, "prior": prior}).contradictory == {"prior"}
 
 
 def test_a_group_in_which_the_broker_assigns_needs_no_deployment_for_an_assignor() -> None:

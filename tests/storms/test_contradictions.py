@@ -8,7 +8,12 @@ from typing import Any
 import pytest
 
 from groupstorm.report.sweeps import sweep_contradictions
-from groupstorm.storms.runs.contradictions import cause_of, contradictions, outlasts_polls
+from groupstorm.storms.runs.contradictions import (
+    cause_of,
+    contradict_themselves,
+    contradictions,
+    outlasts_polls,
+)
 from groupstorm.storms.runs.load import member_load
 from groupstorm.storms.runs.sweep import Point, Sweep, parse_axis
 from groupstorm.storms.scenario.files import load
@@ -338,3 +343,14 @@ def test_the_load_of_steps_is_their_last_rate_and_the_hot_partition_is_not_each(
     hot = {"record_skew": {"hot": {"partitions": 1, "share": "40%"}}, "process_ms": 2000, "record_rate": 1}
     *_, sentence = contradictions({"x": settings(members=6, partitions=6, **hot)})
     assert sentence.startswith("one partition gets 2.4 records a second, and its owner processes at most 0.5")
+
+
+def test_a_share_groups_hot_partition_has_few_readers_however_idle_the_others_are() -> None:
+    """Each partition of four has two readers of eight: 2.78 records a second."""
+    hot = {"record_skew": {"hot": {"partitions": 1, "share": "50%"}}, "process_ms": 720, "record_rate": 1.5}
+    share = settings(**{"group.protocol": "share", "max.poll.records": 1}, members=8, partitions=4, **hot)
+    assert contradictions({"x": share}) == [
+        "one partition gets 3 records a second, and its 2 readers process at most 2.78: its lag grows; "
+        "9 members or less than 666 ms of work on a record would keep up."
+    ]
+    assert contradict_themselves(share, ())

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from groupstorm.figures import Figures
+from groupstorm.figures.answer import answer
 from groupstorm.verdicts.comparison import compare_sentences, one_run_each
 from groupstorm.verdicts.measures import BY_KEY, Spread
-from groupstorm.verdicts.ranking import Runs, Verdict, has_tasks, parse_ranking, rank
+from groupstorm.verdicts.ranking import Runs, Verdict, has_tasks, not_ranked, parse_ranking, rank
 from groupstorm.verdicts.recommendation import changes
 from tests.verdicts.test_comparison import figures
 
@@ -357,3 +358,39 @@ def test_traffic_of_runs_of_other_lengths_is_not_weighed() -> None:
     alike = replace(longer, records_processed=1_050)
     assert note not in said(a=short, b=alike)
     assert [change.measure.key for change in changes([short], [alike], [short, alike])] == ["dollars"]
+
+
+def test_a_lag_that_shrinks_until_the_end_of_the_run_is_told() -> None:
+    """A longer run would end it; one that is back, that grows or that is small is no news."""
+    left = figures(
+        lag_peak=9_000,
+        lag_at_end=5_000,
+        lag_recovery_seconds=None,
+        lag_growth_per_second=0,
+        records_skipped=0,
+    )
+    told = "Records that still waited at the end: 5,000 under a; a longer settle_timeout_ms tells when, if"
+    assert any(one.startswith(told) for one in said(a=left, b=replace(left, lag_at_end=500)))
+    others = (
+        replace(left, lag_recovery_seconds=60),
+        replace(left, lag_growth_per_second=5),
+        replace(left, lag_peak=90_000),
+        replace(left, delivery_counts={"1": 9}),
+    )
+    assert "still waited" not in " ".join(said(a=others[0], b=others[1], c=others[2], d=others[3]))
+    assert "; at the end 5,000 records still waited" in answer(left)
+
+
+def test_only_variants_with_all_the_same_reasons_share_a_sentence() -> None:
+    """Those of the first one are told."""
+    behind = "the group cannot keep up (at the end the lag still grew by {} records a second)"
+    restless = "the group did not come to rest (never at rest: 11 rounds (max.poll.interval.ms))"
+    unfit = {
+        "a": f"{behind.format(5)}; {restless}",
+        "b": behind.format(7),
+        "c": f"{behind.format(9)}; {restless}",
+    }
+    assert not_ranked(unfit) == [
+        f"Not ranked are a and c: {behind.format(5).replace('(', '(a: ')}; {restless}.",
+        f"Not ranked is b: {behind.format(7)}.",
+    ]

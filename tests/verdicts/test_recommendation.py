@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from groupstorm.figures import Figures
-from groupstorm.verdicts.recommendation import Defaults, Distance, changes, recommendation
+from groupstorm.verdicts.recommendation import Defaults, Distance, changes, changes_sentence, recommendation
 from tests.verdicts.test_comparison import figures
 
 UNOWNED = {"unowned": 1.0}
@@ -182,8 +182,9 @@ def test_what_a_person_just_notices_is_told_once_for_figures_that_say_nearly_the
     )
     said = recommendation({"plain": [plain], "other": [other]}, defaults(plain=0, other=1), UNOWNED)
     assert said[-1] == (
-        "Against the defaults (plain) it buys: the oldest unprocessed record 90.0 s -> 10.0 s; longest "
-        "single gap 15.0 s -> 10.0 s. For that nothing gets noticeably worse."
+        "Against the defaults (plain) it buys: un-owned time, in all 15 min -> 300 s; the oldest unprocessed "
+        "record 90.0 s -> 10.0 s; longest single gap 15.0 s -> 10.0 s. For that nothing gets noticeably "
+        "worse."
     )
 
 
@@ -220,8 +221,26 @@ def test_what_the_seeds_explain_and_the_time_until_the_lag_was_back_are_not_told
     variants = {"plain": of(900, [10, 50, 90], 4), "other": of(100, [60, 70, 80], 1_400)}
     said = recommendation(variants, defaults(plain=0, other=1), UNOWNED)
     assert said[-1] == (
-        "Against the defaults (plain) it buys nothing that a person would notice. "
+        "Against the defaults (plain) it buys: un-owned time, in all 15 min -> 100 s. "
         "For that nothing gets noticeably worse."
+    )
+
+
+def test_the_sum_is_told_beside_deploys_and_crashes_only_if_it_went_the_other_way() -> None:
+    """A cold start alone has neither."""
+
+    def told(before: Figures, after: Figures) -> str:
+        return changes_sentence(changes([before], [after], [before, after]))
+
+    def costs(in_all_s: float, crash_s: float) -> Figures:
+        return figures(unowned_partition_seconds=in_all_s, cost_per_crash_partition_seconds=crash_s)
+
+    nothing = "For that nothing gets noticeably worse."
+    assert told(costs(900, 0), costs(100, 0)) == f"it buys: un-owned time, in all 15 min -> 100 s. {nothing}"
+    crash = "it buys: un-owned time of a crash 500 s -> 90.0 s"
+    assert told(costs(900, 500), costs(100, 90)) == f"{crash}. {nothing}"
+    assert told(costs(100, 500), costs(900, 90)) == (
+        f"{crash}. For that it costs: un-owned time, in all 100 s -> 15 min."
     )
 
 

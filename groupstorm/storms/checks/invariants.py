@@ -22,6 +22,7 @@ from groupstorm.storms.checks.ownership import OwnershipChecks, SkippedAssignmen
 from groupstorm.storms.checks.settling import FinalState
 from groupstorm.storms.checks.states import ConsumerGroupChecks, StateChecks
 from groupstorm.storms.checks.verdicts import (
+    ASSIGNED_ONLY,
     CO_PARTITIONED,
     FENCED,
     HELD,
@@ -286,6 +287,9 @@ class InvariantChecks:
         for consumer in world.consumers.values():
             owned.update(consumer.work.partitions)
             self._ownership.check_work(consumer.name, {str(tp) for tp in consumer.work.partitions})
+        existing = {partition.topic for partition in world.partitions}
+        for strange in sorted(one for one in owned.difference(world.partitions) if one.topic in existing):
+            self.violated(ASSIGNED_ONLY, f"{strange} is assigned and does not exist")
         missing = [partition for partition in world.partitions if partition not in owned]
         if missing and any(consumer.started for consumer in world.consumers.values()):
             sentence = f"{len(missing)} partitions have no owner at the end, {missing[0]} among them"

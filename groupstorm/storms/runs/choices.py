@@ -25,7 +25,7 @@ from groupstorm.storms.scenario.setting_names import CLASSIC, CONSUMER, SETTINGS
 from groupstorm.storms.scenario.settings import Settings, duration_unit_us
 from groupstorm.units import UNITS_US
 from groupstorm.verdicts.recommendation import Defaults, Distance
-from groupstorm.wording import seconds
+from groupstorm.wording import listed, seconds
 
 #: The settings of the replacement of pods. They have no defaults of their own if configurations differ in
 #: `deployment`.
@@ -65,6 +65,9 @@ BEFALLS: Final = (
 )
 SESSION: Final = "session.timeout.ms"
 POLL_INTERVAL: Final = "max.poll.interval.ms"
+HEARTBEAT: Final = "heartbeat.interval.ms"
+#: Kubernetes' own.
+_OF_A_DEPLOYMENT: Final = {"max_surge": "25%", "max_unavailable": "25%"}
 #: Steps that keep heartbeats from the coordinator for a time, without an end of the process.
 SILENCE: Final = frozenset({"pause", "disconnect"})
 #: The settings of a run's response to its findings, which change no configuration.
@@ -86,6 +89,8 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
     before = (configurations.get(AS_IT_WAS) or next(iter(configurations.values()))).settings
     before = before if in_use else client_defaults(before)
     base = in_use or _written(before)
+    if not in_use and all(one["deployment"] == "deployment" for one in written.values()):
+        base |= _OF_A_DEPLOYMENT
     without = PLATFORM if "deployment" in differing else frozenset()
     defaults = {name: base.get(name, EACH_ITS_OWN) for name in differing if name not in without}
     told = [name for name in defaults if not ("group.protocol" in defaults and name.startswith(_OF_NEWER))]
@@ -94,16 +99,21 @@ def defaults_among(configurations: Mapping[str, ResolvedScenario]) -> Defaults |
         for own in Settings(("", {k: v for k, v in together.items() if v != EACH_ITS_OWN})).of_profiles():
             check_consistency(own)
         words = ", ".join(f"{name}={_shown(name, defaults[name])}" for name in told)
+    distances = {name: _distance(one, defaults) for name, one in written.items()}
+    plain = next((configurations[name].settings for name in written if not distances[name].changes), before)
     return Defaults(
         words,
-        {name: _distance(one, defaults) for name, one in written.items()},
+        distances,
         {
             name: " ".join(cautions)
             for name, one in configurations.items()
-            if (cautions := [*_cautions(one, defaults, before)])
+            if (cautions := [*_cautions(one, defaults, before, plain)])
         },
         frozenset(
-            name for name, one in configurations.items() if contradict_themselves(one.settings, one.steps)
+            name
+            for name, one in configurations.items()
+            if contradict_themselves(one.settings, one.steps)
+            or one.settings.choice("task.assignor") == "fallback-prior"  # Kafka takes it, and nobody sets it
         ),
         called="the settings in use" if in_use else "the defaults",
         sets={
@@ -154,15 +164,16 @@ def begin_apart(configurations: Mapping[str, ResolvedScenario]) -> bool:
     return len({one.figures_from_ms for one in configurations.values()}) > 1
 
 
-def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any], before: Settings) -> Iterator[str]:
+def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any], *before: Settings) -> Iterator[str]:
     """Sentences on settings that differ between configurations: timeouts below the default, a protocol, an
-    assignor that members did not have ``before``."""
+    assignor that clients do not offer by default (the first ``before``), or under what has the defaults."""
     own = scenario.settings
     clients = [*zip(client_defaults(own).at_start(), own.at_start(), strict=False)]  # rules come behind
     chosen = defaults.keys() - ({*_SESSIONS} - {of_protocol(own, SESSION)})
-    for name, caution in _ON_SHORTER.items():
+    for name in (*_SESSIONS, *_ON_SHORTER):
         if name in chosen and any(one.integer(name) < default.integer(name) for default, one in clients):
-            yield caution(scenario)
+            now = seconds(own.integer(name) / 1000)
+            yield _ON_SHORTER[name].format(now) if name in _ON_SHORTER else _on_silence(scenario)
     for name, default in defaults.items():
         value = own.integer(name) if name in OPTIONS and _is_number(default) else default
         if value != default:
@@ -172,17 +183,21 @@ def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any], before: S
     if "num.standby.replicas" in defaults and (copies := own.integer("num.standby.replicas")):
         said = f"num.standby.replicas={copies}"
         yield f"{said}: each standby of a task needs disk for one more copy of its state."
-        if own.choice("group.protocol") == STREAMS_PROTOCOL:
-            of_broker = "group.streams.num.standby.replicas"
-            yield f"In a streams group it is the broker's {of_broker}, for all its groups."
+        is_new = own.choice("group.protocol") == STREAMS_PROTOCOL
+        of_broker = "group.streams.num.standby.replicas, for all its groups"
+        yield from [f"In a streams group it is the broker's {of_broker}."] if is_new else []
+    if "group.instance.id" in defaults and own.choice("group.instance.id") != "none":
+        yield _ON_STATIC
     if "group.protocol" in defaults and own.choice("group.protocol") == CONSUMER:
         needs = consumer_protocol_needs(own.names("client_profile"))
         yield f"group.protocol={CONSUMER} needs {needs}."
     if "group.protocol" in defaults and own.choice("group.protocol") == SHARE:
         yield _SHARE_CONSUMERS
     assignor, is_classic = own.names(STRATEGY)[0], own.choice("group.protocol") == CLASSIC
-    if STRATEGY in defaults and is_classic and assignor not in before.names(STRATEGY):
-        yield f"{assignor}: {way_to(assignor, before)}."
+    lacking = [one for one in before if is_classic and assignor not in one.names(STRATEGY)]
+    for one in lacking[:1] if STRATEGY in defaults else ():
+        where = "" if one is before[0] else f"if members offer {listed(one.names(STRATEGY))} alone, "
+        yield f"{assignor}: {where}{way_to(assignor, one)}."
     if STRATEGY in defaults and _is_own_assignor(STRATEGY, own.names(STRATEGY)):
         yield f"No Kafka client brings {assignor}: every consumer has to be built with it."
 
@@ -210,30 +225,23 @@ def _on_silence(scenario: ResolvedScenario) -> str:
     )
 
 
-def _on_long_batches(scenario: ResolvedScenario) -> str:
-    milliseconds = scenario.settings.integer(POLL_INTERVAL)
-    return (
-        f"A {POLL_INTERVAL} below the default removes members that take longer than "
-        f"{seconds(milliseconds / 1000)} from poll() to poll(), and others process their records again: "
-        "check how long your batches take at the longest."
-    )
-
-
-def _on_short_locks(scenario: ResolvedScenario) -> str:
-    longest = seconds(scenario.settings.integer("group.share.record.lock.duration.ms") / 1000)
-    return (
-        "A group.share.record.lock.duration.ms below the default delivers records again that a consumer has "
-        f"worked on for {longest}: check how long the records of one poll() take at the longest."
-    )
-
-
 _SESSIONS: Final = (SESSION, *(f"group.{kind}.{SESSION}" for kind in (CONSUMER, SHARE, STREAMS_PROTOCOL)))
 #: Begin the settings that members of the default protocol do not have.
 _OF_NEWER: Final = tuple(f"group.{kind}." for kind in (CONSUMER, SHARE, STREAMS_PROTOCOL, "remote"))
-_ON_SHORTER: Final = dict.fromkeys(_SESSIONS, _on_silence) | {
-    POLL_INTERVAL: _on_long_batches,
-    "group.share.record.lock.duration.ms": _on_short_locks,
+#: Settings -> the sentence on a value below the default.
+_ON_SHORTER: Final = {
+    HEARTBEAT: "With a heartbeat.interval.ms below the default each member sends as many more heartbeats.",
+    POLL_INTERVAL: "A max.poll.interval.ms below the default removes members that take longer than {} from "
+    "poll() to poll(), and others process their records again: check how long your batches take at the "
+    "longest.",
+    "group.share.record.lock.duration.ms": "A group.share.record.lock.duration.ms below the default delivers "
+    "records again that a consumer has worked on for {}: check how long the records of one poll() take at "
+    "the longest.",
 }
+_ON_STATIC: Final = (
+    "Static members need names that come back after a restart, and one that is gone for good keeps its "
+    "partitions until its session expires."
+)
 _SHARE_CONSUMERS: Final = (
     f"group.protocol={SHARE} stands for share consumers, which are no setting: an application has to be "
     "written for KafkaShareConsumer, and needs Apache Kafka 4.2 (brokers) and kafka-clients 4.2 or later."

@@ -124,7 +124,9 @@ def contradict_themselves(settings: Settings, steps: Sequence[Step]) -> bool:
     """Whether no run can recommend these settings: work outlasts polls, the lag surely grows, or pods are
     replaced otherwise than they would be."""
     rules = {one.rule for one in _of_one(settings, steps)}
-    return not rules.isdisjoint(("overload", "overlapped rollout")) or outlasts_polls(settings)
+    return not rules.isdisjoint(("hot partition", "overload", "overlapped rollout")) or outlasts_polls(
+        settings
+    )
 
 
 def _of_one(settings: Settings, steps: Sequence[Step]) -> Iterator[Contradiction]:
@@ -166,28 +168,31 @@ def _of_load(settings: Settings, load: MemberLoad) -> Iterator[Contradiction]:
         on += ", which range deals out topic by topic" if at_work < partitions else ""
         sentence = f"{counted(members, load.name)}{several} on {on}: {idle:,} own nothing"
         yield Contradiction("idle members", sentence)
-    most = 1 / load.quickest_s if load.quickest_s else None
-    if most is not None and load.busiest >= most:
-        which = "each" if load.partitions[-1] == load.busiest else "one"
-        yield Contradiction(
-            "hot partition",
-            f"{which} partition gets {rate(load.busiest)} records a second, and its owner processes at most "
-            f"{rate(most)}: its lag grows, whoever owns it{_keeps_up(load, ())}",
-        )
-    else:
-        yield from _overload(load)
+    yield from _overload(load)
 
 
 def _overload(load: MemberLoad) -> Iterator[Contradiction]:
-    """More than all members together can do, or than the slowest can do of what is in its partitions."""
-    if load.together is not None and load.arriving >= load.together:
-        enough = load.enough_members()
-        keeps_up = _keeps_up(load, () if enough is None else (f"{enough:,} {load.name}s",))
+    """More than the quickest can do of a partition, all members together, or the slowest of its own ones."""
+    enough, readers = load.enough_members(), load.readers_of_each(load.members)
+    more = () if enough is None else (f"{enough:,} {load.name}s",)
+    most = readers / load.quickest_s if load.quickest_s else None
+    is_too_much = load.together is not None and load.arriving >= load.together
+    if most is not None and load.busiest >= most and not (load.is_shared and is_too_much):
+        which = "each" if load.partitions[-1] == load.busiest else "one"
+        owner, whoever = ("reader", "") if load.is_shared else ("owner", ", whoever owns it")
+        process = f"{owner} processes" if readers == 1 else f"{readers} {owner}s process"
+        yield Contradiction(
+            "hot partition",
+            f"{which} partition gets {rate(load.busiest)} records a second, and its {process} at most "
+            f"{rate(most)}: its lag grows{whoever}{_keeps_up(load, more if load.is_shared else ())}",
+        )
+        return
+    if load.together is not None and is_too_much:
         members, process = counted(load.members, load.name), "process" if load.members > 1 else "processes"
         yield Contradiction(
             "overload",
             f"{rate(load.arriving)} records a second arrive, and {members} {process} "
-            f"at most {rate(load.together)}: the lag grows{keeps_up}",
+            f"at most {rate(load.together)}: the lag grows{_keeps_up(load, more)}",
         )
         return
     share = 0.0 if load.is_shared else load.of_unluckiest(load.members)
@@ -390,5 +395,5 @@ def cost_of(figures: Figures) -> str:
         parts.append(f"a record{f' of {where}' if where else ''} that waited {oldest}")
     growth = lag_growth(figures)
     if growth is not None:
-        parts.append(f"a lag that still grows by {growth:,.0f} records a second")
+        parts.append(f"a lag that still grows by {rate(growth)} records a second")
     return f"it costs {listed(parts)}" if parts else "it costs nothing yet"

@@ -118,11 +118,13 @@ class MemberLoad:
     def busiest(self) -> float:
         return self.partitions[0] if self.partitions else 0
 
+    def readers_of_each(self, members: int) -> int:
+        return -(-members // (len(self.partitions) or 1)) if self.is_shared else 1
+
     def of_unluckiest(self, members: int, at_most: bool = False) -> float:
         """Records a second for the member that has most to do. ``at_most``: also if it reads the busiest
         partitions of a share group together, each of which has several members."""
-        count = len(self.partitions) or 1
-        readers = -(-members // count) if self.is_shared else 1
+        readers = self.readers_of_each(members)
         if readers > 1 and not at_most:
             return max(self.arriving / members, self.busiest / readers)
         dealt = self.by_topic or (self.partitions,)
@@ -166,18 +168,6 @@ class MemberLoad:
 def members_added(settings: Settings, steps: Sequence[Step]) -> int:
     """The members that steps start beside those of the beginning."""
     return sum(step.count for step in steps if step.do == "add") * settings.integer("members_per_pod")
-
-
-def are_all_gone(settings: Settings, steps: Sequence[Step]) -> bool:
-    """Whether steps have stopped or killed all members at the end."""
-    every, gone = range(settings.integer("members")), set[int]()
-    for step in sorted(steps, key=lambda one: one.at_ms):
-        named = every if step.members is None else step.members
-        if step.do in ("stop", "crash", "lose-host"):
-            gone.update(named)
-        elif step.do in ("start", "restart"):
-            gone.difference_update(named)
-    return len(gone) == len(every) and not members_added(settings, steps)
 
 
 def member_load(settings: Settings, steps: Sequence[Step] = ()) -> MemberLoad:

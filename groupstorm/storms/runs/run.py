@@ -105,15 +105,17 @@ def chosen_assignors(scenario: ResolvedScenario) -> Sequence[Assignor]:
     if scenario.settings.choice("application") == STREAMS or is_shared(scenario.settings):
         return []
     for own in scenario.settings.of_profiles():
-        _refuse_cooperative(own)
+        _refuse_assignors(own)
     as_kafka = scenario.settings.flag("kafka_defects")
     return [get(entry, bug_compat=as_kafka) for entry in strategies(scenario.settings)]
 
 
-def _refuse_cooperative(settings: Settings) -> None:
-    """A client that does not support cooperative rebalancing would keep partitions that it has to give up."""
-    client = PROFILES[settings.names("client_profile")[0]]
-    for entry in settings.names("partition.assignment.strategy"):
+def _refuse_assignors(settings: Settings) -> None:
+    """Refuse two of one name, and cooperative ones of a client that would keep what it has to give up."""
+    client, entries = PROFILES[settings.names("client_profile")[0]], settings.names(STRATEGY)
+    if len({get(entry).name for entry in entries}) < len(entries):
+        raise InputError(f"{STRATEGY}: {', '.join(entries)}: two assignors of one name: no consumer starts")
+    for entry in entries:
         if not client.has_cooperative and RebalanceProtocol.COOPERATIVE in get(entry).protocols:
             raise InputError(
                 f"partition.assignment.strategy: {client.name} (client_profile) has no cooperative "

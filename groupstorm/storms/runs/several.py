@@ -39,6 +39,7 @@ COMPARISON_FILE = "comparison.json"
 
 #: Seeds of each variant, point or change unless somebody says otherwise: one seed shows no spread.
 SEEDS_DEFAULT = 5
+SEEDS_MAX = 100_000
 
 _BEGIN_APART = (
     f"The figures of some variants begin later than those of others ({FIGURES_FROM}): only those that begin "

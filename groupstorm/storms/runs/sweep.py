@@ -57,13 +57,14 @@ class Point:
 class Outcome:
     """A point's runs by seed, or why the scenario refuses these settings.
 
-    ``start_us``: the part of their un-owned time that is the group's start.
+    ``start_us``: the part of their un-owned time that is the group's start. ``failure``: an assignor's first.
     """
 
     point: Point
     figures: Mapping[int, Figures]
     refused: str | None = None
     start_us: int = 0
+    failure: str | None = None
 
     @property
     def broken(self) -> int:

@@ -28,6 +28,7 @@ from groupstorm.storms.runs.several import cores
 from groupstorm.storms.runs.sweep import Axis, Outcome, Point, Sweep, check_sweep
 from groupstorm.storms.runs.worker_processes import results_as_they_come
 from groupstorm.storms.scenario.files import ResolvedScenario
+from groupstorm.storms.world.environment import AssignorWork
 from groupstorm.storms.world.member_settings import strategies
 from groupstorm.storms.world.simulation import simulate
 from groupstorm.trace.writer import NullSink
@@ -53,10 +54,11 @@ Key = tuple[int, int]
 
 
 class Ran(NamedTuple):
-    """A finished run. ``start_us``: the part of its un-owned time that is the group's start."""
+    """A finished run. ``start_us``, ``failure``: as `Outcome` has them."""
 
     figures: Figures
     start_us: int = 0
+    failure: str | None = None
 
 
 #: A finished run, or why its settings are refused.
@@ -112,7 +114,8 @@ class Plan:
                 return Outcome(point, {}, result)
             ran[seed] = result
         figures = {seed: one.figures for seed, one in ran.items()}
-        return Outcome(point, figures, start_us=sum(one.start_us for one in ran.values()))
+        failure = next(filter(None, (one.failure for one in ran.values())), None)
+        return Outcome(point, figures, None, sum(one.start_us for one in ran.values()), failure)
 
 
 def checksum(sweep: Sweep, scenario: ResolvedScenario) -> str:
@@ -138,10 +141,10 @@ def run_one(order: Order) -> Result:
     assignors = chosen_assignors(scenario)
     if checksum(sweep, scenario) != order.checksum:
         raise InputError(f"{sweep.scenario}: it, a file that it names or groupstorm is not the sweep's here")
-    gaps = GapReasons()
+    gaps, work = GapReasons(), AssignorWork()
     try:
-        figures = simulate(scenario, assignors, NullSink(), gaps=gaps)
-        return Ran(figures, gaps.reasons().start_us)
+        figures = simulate(scenario, assignors, NullSink(), work=work, gaps=gaps)
+        return Ran(figures, gaps.reasons().start_us, work.failure)
     except InputError as problem:
         return str(problem)
 
@@ -218,7 +221,7 @@ class RunsFile:
         """Keep a run, whatever happens to this process afterwards. Raises OutputError."""
         found: dict[str, Any] = {"refused": result}
         if not isinstance(result, str):
-            found = {"figures": result.figures.to_json(), "start_us": result.start_us}
+            found = {**result._asdict(), "figures": result.figures.to_json()}
         line = json.dumps({"point": key[0], "seed": key[1], **found}, ensure_ascii=False) + "\n"
         with writing(self._folder):
             if self._file is None:
@@ -324,12 +327,10 @@ class SweepStore:
             for number, line in enumerate(lines[:-1], start=1):  # behind the last line break: incomplete
                 try:
                     row = json.loads(line)
-                    key = row["point"], row["seed"]
-                    is_refused = "refused" in row
-                    found[key] = (
-                        row["refused"] if is_refused else Ran(Figures(**row["figures"]), row["start_us"])
-                    )
-                except (KeyError, TypeError, ValueError) as problem:
+                    key = row.pop("point"), row.pop("seed")
+                    refused = row.get("refused")
+                    found[key] = refused or Ran(Figures(**row.pop("figures")), **row)
+                except (AttributeError, KeyError, TypeError, ValueError) as problem:
                     raise InputError(
                         f"{file}:{number}: not a finished run: remove the file, and its runs are done again"
                     ) from problem

@@ -17,6 +17,7 @@ from groupstorm.clients.consumer_group.states import MemberState
 from groupstorm.clients.operations import GroupOperation, Left, ReportError
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.share.messages import ShareGroupHeartbeatResponse
+from groupstorm.history.causes import OF_A_RECORD
 from groupstorm.share_records.messages import Response, ShareFetchResponse
 from groupstorm.share_records.ports import TopicPartition
 from groupstorm.storms.scenario.setting_names import RECORD_LIMIT
@@ -307,7 +308,7 @@ class ShareConsumer:
             self.clock.at(batch.end_us, self._worked, batch)
             self._watch_poll()
         elif batch.dies:
-            step = StepTaken(self.config.group_id, self.name, "crash", "of a record")
+            step = StepTaken(self.config.group_id, self.name, "crash", OF_A_RECORD)
             self._environment.trace.emit(Source.WORLD, step)
             self._gone(CRASHED)
         elif not self._buffer and batch.count < self._max_records:

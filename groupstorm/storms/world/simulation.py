@@ -12,6 +12,7 @@ from groupstorm.assignors.contract import Assignor
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.figures import Figures, FiguresAccumulator
 from groupstorm.figures.accumulator import WHOLE
+from groupstorm.history.causes import OF_A_RECORD
 from groupstorm.history.reasons import GapReasons
 from groupstorm.storms.checks.settling import MOST_ROUNDS, OBSERVED_US, Settling
 from groupstorm.storms.checks.verdicts import SETTLES as GROUP_SETTLES
@@ -252,7 +253,7 @@ class WorldSteps:
     def _die_of_a_record(self, name: str, partition: TopicPartition) -> None:
         process = self._world.processes.get(name) or self._world.processes.get(name.rpartition("-")[0])
         if process is not None:
-            self._runner.emit_step("crash", name, f"of a record of {partition}")
+            self._runner.emit_step("crash", name, f"{OF_A_RECORD} of {partition}")
             process.crash()
 
     def _create_topic(self, step: Step) -> None:
