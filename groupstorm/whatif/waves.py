@@ -11,6 +11,8 @@ from groupstorm.whatif.lives import STOP, Lives, Stint
 
 #: Processes that stop longer than this after the one before has come back belong to another deployment.
 QUIET_US: Final = 600_000_000
+#: A process that has worked until it stops closes its consumer within this time.
+_CLOSE_US: Final = 1_000_000
 #: Fewer processes than this are no deployment.
 _LEAST: Final = 2
 
@@ -92,7 +94,13 @@ def _wave(chain: Sequence[Restart], lives: Lives) -> Wave | None:
             or (stint.end is not None and first_us <= stint.end.at_us <= last_us)
         )
     ]
-    if len(chain) < _LEAST or names != running or others:
+    # work before a stop keeps its time: a step that stopped the process sooner or later would not move it
+    works = any(
+        name == one.name and pause.at_us <= one.stop_us <= pause.at_us + pause.for_us + _CLOSE_US
+        for name, pause in lives.pauses
+        for one in chain
+    )
+    if len(chain) < _LEAST or names != running or others or works:
         return None
     starts = sorted(one.start_us for one in chain)
     away = [sum(one.stop_us <= later.stop_us < one.start_us for one in chain) for later in chain]

@@ -126,6 +126,12 @@ def test_a_budget_ends_the_search(tmp_path: Path) -> None:
     assert "no change of one or two settings meets" in advice.reason
 
 
+def test_a_goal_for_a_figure_that_no_run_has_is_no_question_of_settings(tmp_path: Path) -> None:
+    """No record arrives."""
+    advice = advised(tmp_path, CRASH, "lag_peak<100", runs=4)
+    assert advice.reason.endswith(" meets lag_peak<100: lag_peak has no value in any of these runs")
+
+
 @pytest.mark.slow
 def test_what_cannot_be_bought_has_no_winner(tmp_path: Path) -> None:
     """A group to which nothing happens: no setting makes a difference that counts."""
