@@ -105,13 +105,16 @@ def _wave(chain: Sequence[Restart], lives: Lives) -> Wave | None:
     starts = sorted(one.start_us for one in chain)
     away = [sum(one.stop_us <= later.stop_us < one.start_us for one in chain) for later in chain]
     unavailable = max(away)
-    if any(count != min(number + 1, unavailable) for number, count in enumerate(away)):
+    # where all are away at once, nobody has waited for another: how long one takes to be ready is not known
+    if unavailable == len(chain) or any(
+        count != min(number + 1, unavailable) for number, count in enumerate(away)
+    ):
         return None
     ready = {
         start_us: chain[unavailable + number].stop_us - start_us
         for number, start_us in enumerate(starts[: len(chain) - unavailable])
     }
-    usual = int(median(ready.values())) if ready else 0
+    usual = int(median(ready.values()))
     return Wave(
         first_us,
         chain[-1].stop_us,
