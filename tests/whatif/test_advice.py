@@ -200,6 +200,16 @@ def test_librdkafka_knows_the_lines_to_paste() -> None:
     )
 
 
+def test_settings_with_which_a_consumer_of_the_new_protocol_does_not_start_are_removed() -> None:
+    """CLASSIC_PROTOCOL_UNSUPPORTED_CONFIGS of ConsumerConfig; librdkafka refuses the same ones."""
+    change = {"group.protocol": "consumer"}
+    members = Settings(("", change | {"session.timeout.ms": 30_000, "heartbeat.interval.ms": 3_000}))
+    lines = lines_of(change, members).of_clients
+    assert lines["java"] == lines["librdkafka"] == ("# remove session.timeout.ms", "group.protocol=consumer")
+    rdkafka = Settings(("", change | {"client_profile": ["librdkafka"]}))  # with another default assignor
+    assert lines_of(change, rdkafka).of_clients == {"librdkafka": ("group.protocol=consumer",)}
+
+
 def test_what_a_library_does_not_have_is_said() -> None:
     lines = lines_of({"group.protocol": "consumer", "max.poll.interval.ms": 5, "max_surge": 1}).of_clients
     assert lines["aiokafka"][0] == "# no group.protocol=consumer: aiokafka has no such setting"
