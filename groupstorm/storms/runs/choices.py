@@ -188,8 +188,8 @@ def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any], before: S
 
 
 def longest_silence_us(scenario: ResolvedScenario) -> int:
-    """The longest time from one heartbeat of a healthy process of the scenario to its next; 0 if nothing keeps
-    it from them. A silence may begin just before the next heartbeat."""
+    """The longest time from one heartbeat of a healthy process of the scenario to its next; 0 if nothing
+    keeps it from them. A silence may begin just before a heartbeat."""
     settings = scenario.settings
     silent_us = [step.for_ms * 1000 for step in scenario.steps if step.do in SILENCE]
     longest_us = max([*silent_us, settings.distribution("gc_pause_ms").largest_us])
@@ -205,8 +205,8 @@ def _on_silence(scenario: ResolvedScenario) -> str:
     if longest_us >= session_us:
         return (
             f"A {session} of {seconds(session_us / 1e6)} removes healthy members here, too, which are silent "
-            f"for up to {seconds(longest_us / 1e6)} from heartbeat to heartbeat: figures count only the times "
-            "that the scenario has."
+            f"for up to {seconds(longest_us / 1e6)} from heartbeat to heartbeat: figures count only the "
+            "times that the scenario has."
         )
     known = "never silent"
     if longest_us:
