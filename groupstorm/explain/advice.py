@@ -235,8 +235,8 @@ def _session_expired(finding: Finding, history: History) -> str:
         return f"{of_move} If the process had died before: {rest}"
     if expired and len(went_on(history, expired)) == len(expired):
         return (
-            "Raise session.timeout.ms above the time for which a process stands still or has no network, or "
-            "find out why it does (GC, CPU limits): none of these died."
+            "Raise session.timeout.ms by more than a heartbeat interval above the time for which a process "
+            "stands still or has no network, or find out why it does (GC, CPU limits): none of these died."
         )
     if expired and all(one.is_closed for one in expired):
         return f"Find out why no LeaveGroup arrived (was the coordinator away?); {general.partition('; ')[2]}"

@@ -228,6 +228,9 @@ class Search:
         nearest = min(ran, key=lambda one: _median(one, advice.figure), default=None)
         if self._goals:
             sentence = f"no change of one or two settings meets {' and '.join(map(str, self._goals))}"
+            known = (one.spread(advice.figure) for one in (advice.plain, *advice.tried))
+            if not any(known):
+                return f"{sentence}: {advice.figure} has no value in any of these runs"
             reaching = [one for one in ran if self._reaches(one)]
             if reaching and all(map(_unfit, reaching)):
                 first = min(reaching, key=lambda one: one.size)

@@ -6,11 +6,12 @@ kafka-clients 4.3.1 (ConsumerConfig), librdkafka 2.16 (CONFIGURATION.md), kafka-
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from groupstorm.coordinator.config import OPTIONS, bounds_beside
-from groupstorm.storms.scenario.setting_names import SHARE, STREAMS, STREAMS_PROTOCOL
+from groupstorm.storms.runs.choices import client_defaults
+from groupstorm.storms.scenario.setting_names import SHARE, STREAMS, STREAMS_PROTOCOL, UNSUPPORTED
 from groupstorm.storms.scenario.settings import Settings
 from groupstorm.tables import rows
 from groupstorm.whatif.inference import INSTANCE, STRATEGY
@@ -126,15 +127,20 @@ def lines_of(changed: Mapping[str, Any], members: Settings = _UNKNOWN) -> Lines:
     of_broker = {name: value for name, value in changed.items() if name in OPTIONS}
     for name, value in [*of_broker.items()]:
         of_broker |= bounds_beside(name, value)
+    defaults = dict(client_defaults(members).written())
+    given = members.changed(UNSUPPORTED.get(changed.get("group.protocol", ""), {}))
+    gone = [name for name, value in given if value != defaults.get(name)]
     return Lines(
-        {library.name: _of_library(library, own) for library in libraries} if own else {},
+        {library.name: _of_library(library, own, gone) for library in libraries} if own else {},
         tuple(_property(name, value) for name, value in of_broker.items()),
         tuple(f"{DEPLOYMENT[name]}: {value}" for name, value in changed.items() if name in DEPLOYMENT),
     )
 
 
-def _of_library(library: Library, settings: Mapping[str, Any]) -> tuple[str, ...]:
-    lines = []
+def _of_library(library: Library, settings: Mapping[str, Any], gone: Iterable[str]) -> tuple[str, ...]:
+    """``gone``: settings in use with which Kafka's consumers, and librdkafka's, do not start then."""
+    is_strict = library.names.get("group.protocol") == "group.protocol"
+    lines = [f"# remove {name}" for name in gone if is_strict]
     for name, value in settings.items():
         own = library.names.get(name)
         if own is None:

@@ -218,6 +218,13 @@ def removes_healthy(scenario: ResolvedScenario) -> bool:
 
 #: Settings that a rolling-restart alone reads.
 _OF_ROLLOUT: Final = PLATFORM - {"pre_stop_ms", "termination_grace_ms"}
+#: Settings of the work on records: where none arrive, they change nothing.
+_OF_RECORDS: Final = frozenset(
+    {
+        *("auto.commit.interval.ms", "auto.offset.reset", "commit_interval_ms", "commits", "concurrency"),
+        *("enable.auto.commit", "max.partition.fetch.bytes", POLL_RECORDS, "process_ms", "slow_records"),
+    }
+)
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 _NAME_LENGTH_MAX = 100
 #: More variants side by side than this no table shows.
@@ -245,7 +252,12 @@ def variants_of(
     idle = _OF_ROLLOUT.intersection(name for one in found.values() for name in one)
     if idle and not any(step["do"] == ROLLING_RESTART for step in scenario.steps):
         why = "the replay starts and stops each process by itself, and no step of it reads this setting"
-        raise InputError(f"{min(idle)}: {why}")
+        raise InputError(f"{min(idle)}: {why} (a storm's own scenario does: groupstorm compare)")
+    for overlay in found.values():
+        idle = _OF_RECORDS.intersection(overlay)
+        if idle and not has_records(scenario.resolve(AS_IT_WAS, 0, overlay).settings):
+            why = "no record arrives in the replay, where this changes nothing"
+            raise InputError(f"{min(idle)}: {why}: give --known record_rate=N and --known process_ms=N")
     if len(found) >= VARIANTS_MAX:
         raise InputError(f"--over: {len(found)} combinations: expected fewer than {VARIANTS_MAX}")
     return found

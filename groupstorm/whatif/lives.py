@@ -119,6 +119,7 @@ class _Life:
         self._paused_until_us = 0
         self._began_empty = reading.began_empty
         self._is_static = name in reading.instances
+        self._is_storm = reading.is_storm
         self._handlers: Mapping[str, Callable[[Sign], None]] = {
             signs.STARTED: self._started,
             signs.JOINED: self._joined,
@@ -317,8 +318,7 @@ class _Life:
         """The process runs, and learns that it is out of the group."""
         if self._expired is not None and self._stint is not None:
             at_us, why = self._silent_since(self._expired)
-            moment = Moment(inferred(at_us, f"{why}; the process went on"), PAUSE, sign.time_us - at_us)
-            self._lives.pauses.append((self._name, moment))
+            self._stood_still(PAUSE, at_us, f"{why}; the process went on", sign)
             self._expired = None
         elif self._late is not None and self._late.kind == signs.REMOVED:
             self._end_of_work(sign)
@@ -337,8 +337,14 @@ class _Life:
         else:
             began_us = late.round_us if late.round_us is not None else late.time_us
             why = f"{late.place}: it missed the round; it goes on with {sign.place}"
-        moment = Moment(inferred(began_us, why), BUSY, sign.time_us - began_us)
-        self._lives.pauses.append((self._name, moment))
+        self._stood_still(BUSY, began_us, why, sign)
+
+    def _stood_still(self, do: str, began_us: int, why: str, until: Sign) -> None:
+        """Rows of a storm say it of its steps and pauses; all else follows from its settings, as its work on
+        records does, and would be done twice."""
+        if not self._is_storm:
+            moment = Moment(inferred(began_us, why), do, until.time_us - began_us)
+            self._lives.pauses.append((self._name, moment))
 
     def _contradicts(self, setting: str, timeout_us: int, over: Sign, began_us: int) -> None:
         """The timeout was over sooner after the process had joined than it allows."""
@@ -358,8 +364,7 @@ class _Life:
         idle_us = max(began_us, self._paused_until_us)
         if self._stint.start.at_us <= began_us and sign.time_us > idle_us + allowed_us:
             why = f"{sign.place}: its JoinGroup comes long after its next heartbeat: it worked until then"
-            moment = Moment(inferred(began_us, why), BUSY, sign.time_us - began_us)
-            self._lives.pauses.append((self._name, moment))
+            self._stood_still(BUSY, began_us, why, sign)
 
     def _problem(self, sign: Sign, what: str, source: str = "") -> None:
         """``source``: the log that would say it."""

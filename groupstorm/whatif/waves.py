@@ -11,6 +11,8 @@ from groupstorm.whatif.lives import STOP, Lives, Stint
 
 #: Processes that stop longer than this after the one before has come back belong to another deployment.
 QUIET_US: Final = 600_000_000
+#: A process that has worked until it stops closes its consumer within this time.
+_CLOSE_US: Final = 1_000_000
 #: Fewer processes than this are no deployment.
 _LEAST: Final = 2
 
@@ -92,18 +94,27 @@ def _wave(chain: Sequence[Restart], lives: Lives) -> Wave | None:
             or (stint.end is not None and first_us <= stint.end.at_us <= last_us)
         )
     ]
-    if len(chain) < _LEAST or names != running or others:
+    # work before a stop keeps its time: a step that stopped the process sooner or later would not move it
+    works = any(
+        name == one.name and pause.at_us <= one.stop_us <= pause.at_us + pause.for_us + _CLOSE_US
+        for name, pause in lives.pauses
+        for one in chain
+    )
+    if len(chain) < _LEAST or names != running or others or works:
         return None
     starts = sorted(one.start_us for one in chain)
     away = [sum(one.stop_us <= later.stop_us < one.start_us for one in chain) for later in chain]
     unavailable = max(away)
-    if any(count != min(number + 1, unavailable) for number, count in enumerate(away)):
+    # where all are away at once, nobody has waited for another: how long one takes to be ready is not known
+    if unavailable == len(chain) or any(
+        count != min(number + 1, unavailable) for number, count in enumerate(away)
+    ):
         return None
     ready = {
         start_us: chain[unavailable + number].stop_us - start_us
         for number, start_us in enumerate(starts[: len(chain) - unavailable])
     }
-    usual = int(median(ready.values())) if ready else 0
+    usual = int(median(ready.values()))
     return Wave(
         first_us,
         chain[-1].stop_us,

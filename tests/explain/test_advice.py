@@ -377,7 +377,7 @@ def test_a_process_that_stood_still_is_back_and_no_shorter_session_helps(tmp_pat
     found = explained(trace)
     (finding,) = [one for one in found.findings if one.pattern.name == "session-expired"]
     assert len(finding.rebalances) == len(found.history.rebalances) == 2
-    assert finding.pattern.advice.startswith("member-1: raise session.timeout.ms above the time for which a ")
+    assert finding.pattern.advice.startswith("member-1: raise session.timeout.ms by more than a heartbeat ")
 
 
 def test_share_consumers_that_an_autoscaler_stops_and_starts_do_not_restart(tmp_path: Path) -> None:

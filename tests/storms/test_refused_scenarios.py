@@ -70,6 +70,8 @@ def test_steps_that_cannot_be(step: dict[str, Any], message: str) -> None:
         ({"client_profile": ["java", 3]}, "client_profile"),
         ({"client_profile": "java,aiokafka", "heartbeat.interval.ms": 12_000},
          r"must be lower than session.timeout.ms \(10000\)"),
+        ({"client_profile": "librdkafka", "max.poll.interval.ms": "35s"},
+         r"max.poll.interval.ms: 35000: librdkafka does not start with less than session"),
         # rates
         ({"record_rate": -1}, "record_rate: -1"),
         ({"record_rate": {"topic-9": 3}}, "record_rate.*'topic-9' is none of the topics"),

@@ -126,6 +126,12 @@ def test_a_budget_ends_the_search(tmp_path: Path) -> None:
     assert "no change of one or two settings meets" in advice.reason
 
 
+def test_a_goal_for_a_figure_that_no_run_has_is_no_question_of_settings(tmp_path: Path) -> None:
+    """No record arrives."""
+    advice = advised(tmp_path, CRASH, "lag_peak<100", runs=4)
+    assert advice.reason.endswith(" meets lag_peak<100: lag_peak has no value in any of these runs")
+
+
 @pytest.mark.slow
 def test_what_cannot_be_bought_has_no_winner(tmp_path: Path) -> None:
     """A group to which nothing happens: no setting makes a difference that counts."""
@@ -192,6 +198,16 @@ def test_librdkafka_knows_the_lines_to_paste() -> None:
     assert (
         "# no max.poll.records=50: librdkafka has no such setting" in lines_of(EVERY).of_clients["librdkafka"]
     )
+
+
+def test_settings_with_which_a_consumer_of_the_new_protocol_does_not_start_are_removed() -> None:
+    """CLASSIC_PROTOCOL_UNSUPPORTED_CONFIGS of ConsumerConfig; librdkafka refuses the same ones."""
+    change = {"group.protocol": "consumer"}
+    members = Settings(("", change | {"session.timeout.ms": 30_000, "heartbeat.interval.ms": 3_000}))
+    lines = lines_of(change, members).of_clients
+    assert lines["java"] == lines["librdkafka"] == ("# remove session.timeout.ms", "group.protocol=consumer")
+    rdkafka = Settings(("", change | {"client_profile": ["librdkafka"]}))  # with another default assignor
+    assert lines_of(change, rdkafka).of_clients == {"librdkafka": ("group.protocol=consumer",)}
 
 
 def test_what_a_library_does_not_have_is_said() -> None:

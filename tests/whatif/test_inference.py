@@ -185,10 +185,11 @@ def test_a_wave_two_at_a_time() -> None:
     [
         [("a", 0, 100), ("a", 120, None), ("b", 0, None)],
         [("a", 0, 100), ("a", 120, None), ("b", 0, 130), ("b", 150, None), ("c", 110, None)],
+        [("a", 0, 100), ("a", 120, None), ("b", 0, 101), ("b", 121, None)],
     ],
 )
 def test_what_a_rolling_restart_would_not_do_is_no_wave(times: list[tuple[str, float, float | None]]) -> None:
-    """One process is not replaced; another one starts meanwhile."""
+    """One process is not replaced; another one starts meanwhile; no time is seen in which one gets ready."""
     assert find_waves(stints(*times)) == []
 
 

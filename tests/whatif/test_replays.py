@@ -143,6 +143,46 @@ def test_a_slow_machine_stays_with_its_pod(tmp_path: Path) -> None:
         variants_of(load(str(tmp_path / "whatif.yaml")), {"max_surge": 2}, ())
 
 
+BACKLOG = """
+name: backlog
+settings: {members: 3, partitions: 6, record_rate: 4, process_ms: 150, start_ms: {exactly: 3s}}
+steps:
+  - {at_ms: 0, do: start}
+  - {at_ms: 60s, do: crash, members: [0]}
+  - {at_ms: 112s, do: stop, members: [1]}
+"""
+
+
+def test_a_storm_works_on_its_records_once(tmp_path: Path) -> None:
+    """Batches of what waited for the dead member hold the round up: the records say so, and no step."""
+    file = tmp_path / "run" / "whatif.yaml"
+    figures = run(parse(BACKLOG, "yaml", "x").resolve(None, 1, {}), tmp_path / "run").figures
+    _, draft, _ = repeat(tmp_path / "run", None, {})
+    assert steps(draft, "busy", "pause") == []
+    file.write_text(scenario_text(draft, "a test", {}), "utf-8")
+    again = replay((str(file), AS_IT_WAS, 1)).figures
+    assert again.staleness_max_seconds == pytest.approx(figures.staleness_max_seconds, rel=0.1)
+
+
+def test_work_before_a_stop_moves_with_no_rollout(tmp_path: Path) -> None:
+    """Each process drains as it is stopped, and a step in which all go sooner would not change that."""
+    settings = {"drain_ms": {"exactly": 4_000}}
+    run(parse(SET, "yaml", "x").resolve(None, 1, settings), tmp_path / "run")
+    _, draft, again = repeat(tmp_path / "run", None, {})
+    assert not has_rollout(draft)
+    with pytest.raises(InputError, match=r"^max_unavailable: the replay starts and stops each process"):
+        variants_of(again, {"max_unavailable": 2}, ())
+
+
+def test_settings_of_records_say_nothing_where_no_record_is_known(tmp_path: Path) -> None:
+    imported = as_logs(storm(tmp_path / "run", "rolling-deploy", "eager", members=2), tmp_path / "logs")
+    records: dict[str, Any] = {"max.poll.records": 50}
+    with pytest.raises(InputError, match=r"^max.poll.records: no record arrives in the replay, where"):
+        variants_of(repeat(imported, None, {}).scenario, records, ())
+    known = {"record_rate": 5}
+    assert len(variants_of(repeat(imported, None, known).scenario, records, ())) == 1
+
+
 def test_a_slow_batch_is_found_in_logs(tmp_path: Path) -> None:
     """Member 3 works from 60 s on for 240 s; it leaves when max.poll.interval.ms, a minute, is over."""
     run = storm(tmp_path / "run", "slow-member-hostage", "eager-short-poll-interval")

@@ -15,7 +15,7 @@ from groupstorm.storms.deployments.manifests.plan import Plan
 from groupstorm.storms.deployments.rolling_update import limits_of, stateful_set_limits
 from groupstorm.storms.deployments.rollout import COMPLETE, STUCK
 from groupstorm.storms.runs.contradictions import closing_us
-from groupstorm.storms.scenario.consistency import is_shared, of_protocol
+from groupstorm.storms.scenario.consistency import is_shared, longest_session_ms, of_protocol
 from groupstorm.storms.scenario.member_rules import STRATEGY, named_code
 from groupstorm.storms.scenario.quantities import PodCount
 from groupstorm.storms.scenario.setting_names import (
@@ -187,7 +187,7 @@ def _session_ms(settings: Settings, in_use_ms: int) -> int:
     away_ms = heartbeat_ms + settings.distribution("start_ms").largest_us // 1000
     if in_use_ms * 4 >= away_ms * 5:
         return in_use_ms
-    most_ms = settings.integer("group.max.session.timeout.ms")
+    most_ms = longest_session_ms(settings)
     if session in OPTIONS:
         most_ms = max(in_use_ms, int(parse_options({})[session.replace(".session.", ".max.session.")]))
     return min(-(-away_ms * 5 // 40_000) * 10_000, most_ms)

@@ -203,9 +203,13 @@ def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any], *before: 
 
 
 def longest_silence_us(scenario: ResolvedScenario) -> int:
-    """The longest time for which a healthy process of the scenario sends no heartbeat."""
+    """The longest time from one heartbeat of a healthy process of the scenario to its next; 0 if nothing
+    keeps it from them. A silence may begin just before a heartbeat."""
+    settings = scenario.settings
     silent_us = [step.for_ms * 1000 for step in scenario.steps if step.do in SILENCE]
-    return max([*silent_us, scenario.settings.distribution("gc_pause_ms").largest_us])
+    longest_us = max([*silent_us, settings.distribution("gc_pause_ms").largest_us])
+    interval_us = settings.integer(of_protocol(settings, "heartbeat.interval.ms")) * 1000
+    return longest_us + interval_us if longest_us else 0
 
 
 def _on_silence(scenario: ResolvedScenario) -> str:
@@ -216,9 +220,12 @@ def _on_silence(scenario: ResolvedScenario) -> str:
     if longest_us >= session_us:
         return (
             f"A {session} of {seconds(session_us / 1e6)} removes healthy members here, too, which are silent "
-            f"for up to {seconds(longest_us / 1e6)}: figures count only the times that the scenario has."
+            f"for up to {seconds(longest_us / 1e6)} from heartbeat to heartbeat: figures count only the "
+            "times that the scenario has."
         )
-    known = f"silent for {seconds(longest_us / 1e6)} at the longest" if longest_us else "never silent"
+    known = "never silent"
+    if longest_us:
+        known = f"silent for {seconds(longest_us / 1e6)} at the longest, from heartbeat to heartbeat"
     return (
         f"A {session} below the default removes members that are silent for longer. Here healthy processes "
         f"are {known}: check that yours are not silent for longer (gc_pause_ms)."

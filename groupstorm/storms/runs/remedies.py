@@ -19,6 +19,7 @@ from groupstorm.storms.runs.contradictions import endless_work, has_fatal_record
 from groupstorm.storms.runs.load import longest_work_us, record_ns
 from groupstorm.storms.runs.run import chosen_assignors
 from groupstorm.storms.runs.step_runner import Progress
+from groupstorm.storms.scenario.consistency import longest_session_ms
 from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.setting_names import CONSUMER
 from groupstorm.storms.scenario.settings import Settings
@@ -180,7 +181,7 @@ def _single_values(settings: Settings) -> Iterator[tuple[str, list[int]]]:
         longer_ms = [_with_room(max(work_ms, batch_ms)), 2 * session_ms, 4 * session_ms, 16 * session_ms]
         yield (
             "session.timeout.ms",
-            _between(session_ms, longer_ms, settings.integer("group.max.session.timeout.ms")),
+            _between(session_ms, longer_ms, longest_session_ms(settings)),
         )
 
 

@@ -126,6 +126,18 @@ def _check_session(settings: Settings) -> None:
             f"session.timeout.ms: {session_ms}: the broker allows {least} to {most} "
             "(group.min.session.timeout.ms, group.max.session.timeout.ms)"
         )
+    if session_ms > (interval_ms := longest_session_ms(settings)):
+        raise InputError(
+            f"max.poll.interval.ms: {interval_ms}: librdkafka does not start with less than "
+            f"session.timeout.ms ({session_ms})"
+        )
+
+
+def longest_session_ms(settings: Settings) -> int:
+    """The longest session.timeout.ms that the broker takes and with which members start (rd_kafka_new)."""
+    is_bound = settings.names("client_profile")[0] == "librdkafka"
+    names = ("group.max.session.timeout.ms", *(["max.poll.interval.ms"] if is_bound else []))
+    return min(map(settings.integer, names))
 
 
 def of_protocol(settings: Settings, name: str) -> str:

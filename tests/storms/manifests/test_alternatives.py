@@ -108,6 +108,13 @@ def test_a_session_that_outlasts_a_restart(start_ms: Any, session_ms: int | None
     assert wanted == session_ms
 
 
+def test_a_session_is_no_longer_than_librdkafka_takes() -> None:
+    """rd_kafka_new: max.poll.interval.ms must be >= session.timeout.ms."""
+    client: dict[str, Any] = {"client_profile": "librdkafka", "max.poll.interval.ms": 60_000}
+    found = of(static("StatefulSet"), start_ms=90_000, **client)
+    assert found["longer-session"].settings["session.timeout.ms"] == 60_000
+
+
 @pytest.mark.parametrize(
     ("start_ms", "in_use_ms", "wanted_ms"),
     [
