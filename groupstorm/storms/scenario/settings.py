@@ -218,9 +218,9 @@ class Settings:
         are left out. So are defaults of rows that are not ``in_files``.
         """
         clients = {own._profiles[0] for own in self.of_profiles()}
-        own = {name for client in clients for name in PROFILES[client].defaults} if len(clients) > 1 else set()
+        of_clients = {name for client in clients for name in PROFILES[client].defaults}
         for name, value in self._written.items():
-            if name in own - self._given:
+            if len(clients) > 1 and name in of_clients - self._given:
                 continue
             resolved = self._values[name]
             row = BY_NAME[name]
