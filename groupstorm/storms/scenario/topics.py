@@ -56,7 +56,8 @@ def rates_of(settings: Settings, topic: str, partition: int) -> tuple[tuple[int,
 
 def check_topics(where: str, settings: Settings, topics: Mapping[str, int]) -> None:
     """Raise InputError if `record_rate`, a row of rates or a slow record names a topic that the scenario does
-    not have, or a slow record a partition. ``topics``: all that it ever has, with their partitions."""
+    not have, or a slow record or `record_skew` a partition. ``topics``: all that it ever has, with their
+    partitions."""
     base = settings.of_type("record_rate", RecordRate)
     changes = settings.optional("record_rate_over_time", RateChanges)
     named = [("record_rate", topic) for topic, _ in base.by_topic]
@@ -71,6 +72,10 @@ def check_topics(where: str, settings: Settings, topics: Mapping[str, int]) -> N
         if one.partition >= topics[one.topic]:
             most = topics[one.topic] - 1
             raise InputError(f"{where}slow_records: partition: {one.partition}: expected at most {most}")
+    skew, most = settings.optional("record_skew", RecordSkew), max(topics.values())
+    if skew is not None and max(*skew.hot, skew.hot_count - 1, 0) >= most:
+        hot = list(skew.hot) or skew.hot_count
+        raise InputError(f"{where}record_skew: hot: partitions: {hot}: no topic has more than {most} of them")
 
 
 def _share(skew: RecordSkew | None, topic: str, partition: int, partitions: int, mean: int) -> int:
