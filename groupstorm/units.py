@@ -84,7 +84,7 @@ SECONDS_END = 9e12
 
 
 def window_us(from_seconds: float, to_seconds: float | None) -> tuple[int, int | None]:
-    """The window of --from and --to. Raises InputError if they are no times, or if it ends before it begins."""
+    """The window of --from and --to. Raises InputError if it ends before it begins, or beyond all traces."""
     for name, seconds in (("--from", from_seconds), ("--to", to_seconds or 0)):
         if not seconds < SECONDS_END:
             raise InputError(f"{name} {seconds:g}: expected seconds below {SECONDS_END:g}")

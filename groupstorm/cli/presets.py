@@ -133,6 +133,8 @@ def _entries() -> Iterator[_Entry]:
     for kind in STEP_KINDS:
         yield _Entry("step", kind.name, kind.meaning, f"steps: [{{at_ms: 60s, do: {kind.name}, ...}}]")
     for pattern in PATTERNS:
-        yield _Entry("pattern", pattern.name, f"{pattern.title}. {pattern.advice}", command_line("explain", "..."))
+        yield _Entry(
+            "pattern", pattern.name, f"{pattern.title}. {pattern.advice}", command_line("explain", "...")
+        )
     for name, summary in COMMANDS.items():
         yield _Entry("command", name, summary, command_line(name, "--help"))

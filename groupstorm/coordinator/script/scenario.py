@@ -16,7 +16,6 @@ from groupstorm.coordinator.config import (
 from groupstorm.coordinator.modern.config import GROUP_OPTIONS, STREAMS_GROUP_TEXTS
 from groupstorm.problems import InputError
 
-
 PARTITIONS_MAX = 1_000_000
 """Of a topic, because each takes memory."""
 
