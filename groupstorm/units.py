@@ -79,8 +79,15 @@ def percent(written: object) -> Fraction | None:
     return None if match is None else Fraction(match[1])
 
 
+#: More microseconds do not fit into a row's 64 bits.
+SECONDS_END = 9e12
+
+
 def window_us(from_seconds: float, to_seconds: float | None) -> tuple[int, int | None]:
-    """The window of --from and --to. Raises InputError if it ends before it begins."""
+    """The window of --from and --to. Raises InputError if it ends before it begins, or beyond all traces."""
+    for name, seconds in (("--from", from_seconds), ("--to", to_seconds or 0)):
+        if not seconds < SECONDS_END:
+            raise InputError(f"{name} {seconds:g}: expected seconds below {SECONDS_END:g}")
     if to_seconds is not None and to_seconds < from_seconds:
         raise InputError(f"--to {to_seconds:g}: expected at least {from_seconds:g}, where --from begins")
     second_us = UNITS_US["s"]

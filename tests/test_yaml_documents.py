@@ -45,6 +45,11 @@ def test_a_mapping_may_override_what_it_merges() -> None:
     assert parse_yaml("a: &a {x: 1, y: 1}\nb: {<<: *a, x: 2}\n", "f")["b"] == {"x": 2, "y": 1}
 
 
+def test_a_time_with_colons_is_no_number() -> None:
+    """YAML 1.1 reads 2:00 as 120: a step at two minutes came after 0.12 s."""
+    assert parse_yaml("[2:00, 1:30.5, 12:34:56, 90, -1.5]", "f") == ["2:00", "1:30.5", "12:34:56", 90, -1.5]
+
+
 def test_toml_refuses_a_second_value_itself() -> None:
     with pytest.raises(InputError, match="line 2"):
         parse_toml("name = 'a'\nname = 'b'\n", "storm.toml")

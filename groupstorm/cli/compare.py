@@ -150,7 +150,9 @@ def compare(
     runs = run_compared(
         loaded.name, orders, folder, weights, chosen_shape, everything, look_for_remedies=not no_remedies
     )
-    figures = {name: [run.figures for run in each] for name, each in runs.items()}
+    figures = {
+        name: {f"seed {run.scenario.seed}": run.figures for run in each} for name, each in runs.items()
+    }
     check_variants_meet(figures, required, chosen_shape is Shape.TABLES)
 
 

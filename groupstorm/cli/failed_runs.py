@@ -351,13 +351,13 @@ def check_all_meet(runs: Mapping[str, Figures], required: Sequence[Requirement])
 
 
 def check_variants_meet(
-    variants: Mapping[str, Sequence[Figures]], required: Sequence[Requirement], printing: bool
+    variants: Mapping[str, Mapping[str, Figures]], required: Sequence[Requirement], printing: bool
 ) -> None:
     """Say which variants meet everything; raise CheckFailed if none does."""
     if not required:
         return
     unmet = {
-        name: [sentence for one in required for sentence in _unmet(one, runs)]
+        name: [sentence for one in required for sentence in one.unmet_by(runs)]
         for name, runs in variants.items()
     }
     meeting = [name for name, sentences in unmet.items() if not sentences]
@@ -370,10 +370,3 @@ def check_variants_meet(
         but = f", {listed(failing)} not" if failing else ""
         print()
         print_paragraph(f"{listed(meeting)} {'meets' if len(meeting) == 1 else 'meet'} {whole}{but}.")
-
-
-def _unmet(requirement: Requirement, runs: Sequence[Figures]) -> list[str]:
-    if len(runs) == 1:
-        sentence = requirement.unmet(runs[0])
-        return [] if sentence is None else [sentence]
-    return requirement.unmet_by({f"run {number}": run for number, run in enumerate(runs, start=1)})

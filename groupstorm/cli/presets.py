@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from groupstorm.cli.printing import print_indented, print_json
+from groupstorm.cli.printing import command_line, print_indented, print_json
 from groupstorm.problems import CheckFailed
 from groupstorm.storms.scenario.preset_files import preset_summaries
 from groupstorm.visible import visible
@@ -122,17 +122,19 @@ def _entries() -> Iterator[_Entry]:
 
     for preset in preset_summaries():
         meaning = f"{' '.join(preset.question.split())} Variants: {', '.join(preset.variants)}."
-        yield _Entry("preset", preset.name, meaning, f"groupstorm compare {preset.name}")
+        yield _Entry("preset", preset.name, meaning, command_line("compare", preset.name))
     for row in SETTINGS:
         yield _Entry(
             "setting",
             row.name,
             f"{row.meaning} ({shown_values(row)})",
-            f"groupstorm compare ... --set {row.name}=",
+            command_line("compare", "...", "--set", f"{row.name}="),
         )
     for kind in STEP_KINDS:
         yield _Entry("step", kind.name, kind.meaning, f"steps: [{{at_ms: 60s, do: {kind.name}, ...}}]")
     for pattern in PATTERNS:
-        yield _Entry("pattern", pattern.name, f"{pattern.title}. {pattern.advice}", "groupstorm explain ...")
+        yield _Entry(
+            "pattern", pattern.name, f"{pattern.title}. {pattern.advice}", command_line("explain", "...")
+        )
     for name, summary in COMMANDS.items():
-        yield _Entry("command", name, summary, f"groupstorm {name} --help")
+        yield _Entry("command", name, summary, command_line(name, "--help"))

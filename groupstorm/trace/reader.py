@@ -148,7 +148,9 @@ def trace_files(path: Path) -> list[Path]:
         if file.suffix in SUFFIXES and file.name.startswith("trace") and file.is_file()
     )
     if not files:
-        raise InputError(f"{path}: no trace in it (trace*.jsonl or trace*.parquet)")
+        below = run_below(path)
+        there = " (trace*.jsonl or trace*.parquet)" if below is None else f", but below: name one, as {below}"
+        raise InputError(f"{path}: no trace in it{there}")
     for before, after in pairwise(files):
         first, second = _NUMBERED.fullmatch(before.stem), _NUMBERED.fullmatch(after.stem)
         if first and second and int(second[1]) > int(first[1]) + 1:
@@ -157,6 +159,12 @@ def trace_files(path: Path) -> list[Path]:
                 "the rest would be wrong: add the files in between, or read those before or after them alone"
             )
     return files
+
+
+def run_below(folder: Path) -> Path | None:
+    """The first folder with a trace below that of a comparison, or of several seeds; None without one."""
+    files = (file for depth in ("*", "*/*") for file in folder.glob(f"{depth}/trace*"))
+    return min((file.parent for file in files if file.suffix in SUFFIXES), default=None)
 
 
 def read_rows(path: Path) -> Iterator[Row]:

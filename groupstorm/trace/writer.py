@@ -156,13 +156,18 @@ def partial_path(path: Path) -> Path:
 def complete_or_absent(path: Path) -> Iterator[Path]:
     """Give the block a file to write, which becomes ``path`` at its end, and is removed after an error.
 
-    Raises OutputError if the file cannot be renamed.
+    A device or a pipe is written itself: no file may take its place. Raises OutputError if the file cannot
+    be renamed.
     """
-    partial = partial_path(path)
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    target = Path(os.path.realpath(path))  # a link stays
+    partial = partial_path(target)
     try:
         yield partial
         with writing(path):
-            os.replace(partial, path)
+            os.replace(partial, target)
     except BaseException:
         with writing(path):
             partial.unlink(missing_ok=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from groupstorm.pipeline.session import has_jvm, wait_for_end_of_jvm
 from groupstorm.problems import ExpectedError, InputError
-from groupstorm.trace.reader import read_rows
+from groupstorm.trace.reader import read_rows, run_below
 from groupstorm.trace.schema import VERSION_KEY
 from groupstorm.trace.topic import TopicAddress
 from groupstorm.watch.checkpoint import Checkpoint
@@ -62,9 +62,9 @@ class FolderSource:
             )
         if any(folder.glob("trace*.parquet")):
             raise InputError(f"{folder}: holds a trace as Parquet: watch reads JSON lines (--format jsonl)")
-        below = min([*folder.glob("*/trace*.jsonl"), *folder.glob("*/*/trace*.jsonl")], default=None)
+        below = run_below(folder)
         if below is not None and not any(folder.glob("trace*.jsonl")):
-            raise InputError(f"{folder}: no trace in it, but below: watch reads one, as {below.parent}")
+            raise InputError(f"{folder}: no trace in it, but below: watch reads one, as {below}")
         self._folder = folder.resolve()
 
     @property

@@ -171,3 +171,5 @@ def test_find_names_what_has_the_words_and_how_to_use_it(tmp_path: Path) -> None
     nothing = groupstorm("find", "perestroika", cwd=tmp_path)
     assert nothing.returncode == 1
     assert "nothing has perestroika" in nothing.stderr
+    in_a_checkout = groupstorm("find", "kafka-12464", cwd=tmp_path, GROUPSTORM_COMMAND="./dev run").stdout
+    assert "    ./dev run compare kafka-12464\n" in in_a_checkout

@@ -112,9 +112,10 @@ def test_compare_names_the_variants_that_meet_a_requirement(tmp_path: Path) -> N
     told = " ".join(some.stdout.split())
     assert all(name in told.rpartition("files in c")[2] for name in meeting)
     assert "settled_after_ms<16000" in told
-    none = groupstorm(*command, "generations<1 for 50%", cwd=tmp_path)
+    none = groupstorm(*command, "generations<1 for 50%", "--require", "generations<1", cwd=tmp_path)
     assert none.returncode == 1
-    assert "no variant meets generations<1 for 50%" in none.stderr
+    assert "no variant meets generations<1 for 50% and generations<1" in none.stderr
+    assert "seed 0: generations is " in none.stderr
 
 
 @pytest.mark.slow

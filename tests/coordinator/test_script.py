@@ -130,6 +130,7 @@ def test_steps_that_are_no_requests_are_invalid_and_the_scenario_goes_on(step: d
         {"group.max.size": "big"},
         {"group.consumer.session.timeout.ms": 1},
         {"topics": {"t": 0}},
+        {"topics": {"t": 1_000_001}},  # ours: each partition takes memory
         {"topics": ["t"]},
         {"racks": "yes"},
         {"groups": {"g": {"consumer.session.timeout.ms": "0"}}},

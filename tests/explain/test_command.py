@@ -114,7 +114,12 @@ def test_a_group_that_is_not_there(trace: Path) -> None:
 
 
 def test_a_folder_without_a_trace(tmp_path: Path) -> None:
-    assert "no trace in it" in refused(groupstorm("explain", str(tmp_path), cwd=tmp_path))
+    assert "no trace in it (" in refused(groupstorm("explain", str(tmp_path), cwd=tmp_path))
+    for variant in ("static", "eager"):  # as a comparison's folder has them
+        (tmp_path / variant / "seed-0").mkdir(parents=True)
+        (tmp_path / variant / "seed-0" / "trace.jsonl").touch()
+    told = "groupstorm: .: no trace in it, but below: name one, as eager/seed-0"
+    assert refused(groupstorm("explain", ".", cwd=tmp_path)) == told
 
 
 def test_the_commands_that_it_prints_run(trace: Path) -> None:

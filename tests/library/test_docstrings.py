@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import doctest
+import inspect
 import re
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
+import groupstorm
 from groupstorm import library
 from groupstorm.library import comparison, run_result, sweep_result
 from tests.generated_pages import DOCS
@@ -38,3 +42,11 @@ def test_the_examples_of_the_page() -> None:
     assert len(example.examples) > 10
     failed, _ = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(example)
     assert failed == 0
+
+
+@pytest.mark.parametrize("function", [groupstorm.run, groupstorm.compare, groupstorm.sweep, groupstorm.read])
+def test_the_page_has_the_parameters_of_each_function(function: Callable[..., Any]) -> None:
+    page = " ".join((DOCS / "library.md").read_text("utf-8").split())
+    parameters = inspect.signature(function).parameters.values()
+    plain = inspect.Signature([one.replace(annotation=inspect.Parameter.empty) for one in parameters])
+    assert f"`{function.__name__}{plain}`" in page

@@ -187,6 +187,8 @@ def test_names_that_are_not_there(tmp_path: Path) -> None:
     assert refusal("--partition", "t-7") == "--partition t-7: not in the trace; near it: t-1, t-0"
     assert "no row of a member in this time names it" in refusal("--partition", "t-1")
     assert refusal("--from", "3", "--to", "2").startswith("--to 2: expected at least 3")
+    assert refusal("--from", "nan") == "--from nan: expected seconds below 9e+12"
+    assert refusal("--to", "inf") == "--to inf: expected seconds below 9e+12"
     result = CliRunner().invoke(app, ["trace", str(tmp_path), "--group", "beta", "--member", "b"])
     assert result.exit_code == 0
     assert "b          is added to the group: new-member" in result.output

@@ -60,7 +60,7 @@ def test_a_step_that_cannot_be_done_is_invalid_and_the_script_goes_on(tmp_path: 
         ({"op": "ack", "acks": {"foo": "accept"}}, "'foo' is no partition"),
         ({"op": "ack", "acks": {"foo-0": [3]}}, "acks: [3] names no records"),
         ({"op": "ack", "acks": {"foo-0": {"held": 0, "cycle": 3}}}, "cycle: 3 is no list"),
-        ({"op": "ack", "acks": {"foo-0": [[0, 1, "take"]]}}, "type: 'take' is no whole number"),
+        ({"op": "ack", "acks": {"foo-0": [[0, 1, "take"]]}}, "type: 'take' is not one of gap, accept, rel"),
         ({"op": "fetch", "epoch": "$x"}, "epoch: '$x' is no whole number"),
         ({"op": "fetch", "version": 3}, "version: 3 is not between 1 and 2"),
         ({"op": "persister", "read": ["ok"]}, "read: ['ok'] is none of ok, hold"),

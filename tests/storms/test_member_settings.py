@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from groupstorm.storms.scenario.files import parse
 from tests.storms.storms_in_memory import FIXED, START, scenario, storm
 
@@ -92,6 +94,19 @@ def test_variants_can_have_releases_of_their_own() -> None:
     assert all(not step.settings for step in what.resolve("nothing-new", 1, {}).steps)
     again = parse(what.resolve("two-steps", 1, {}).as_yaml(), "yaml", "x").resolve(None, None, {})
     assert [step.release for step in again.steps] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("by", ["rule", "release"])
+def test_a_replay_gives_a_member_of_another_client_that_clients_defaults(by: str) -> None:
+    """A run writes all its settings, and those that are written go before the defaults of a client."""
+    other = {"settings": {"client_profile": "librdkafka"}}
+    rules = {"member_settings": [{"members": [0], **other}]} if by == "rule" else {}
+    restart = {"at_ms": 60_000, "do": "restart", "members": [0], **({} if rules else other)}
+    resolved = scenario([START, restart], **SMALL, **rules).resolve(None, 1, {})
+    for one in (resolved, parse(resolved.as_yaml(), "yaml", "x").resolve(None, None, {})):
+        settings = one.settings.release(one.steps[1].release).of_member(0)
+        assert settings.integer("max.poll.records") == 1
+        assert settings.names("partition.assignment.strategy") == ("range", "roundrobin")
 
 
 def test_members_and_topics_have_the_names_that_the_scenario_gives_them() -> None:

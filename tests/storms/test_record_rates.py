@@ -116,6 +116,7 @@ def test_a_file_gives_rates_and_the_resolved_scenario_carries_them(tmp_path: Pat
         ("time,rate\n", "no rates in it"),
         ('time,rate\n"5s,3\n', "not CSV"),
         ("time,rate,topic\n5s,3,topic-9\n", "'topic-9' is none of the topics"),
+        ("time,rate,topic,partition\n5s,3,topic-0,20\n", "topic-0: partition: 20: expected at most 19"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_named_with_its_line(

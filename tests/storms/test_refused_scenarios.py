@@ -75,6 +75,14 @@ def test_steps_that_cannot_be(step: dict[str, Any], message: str) -> None:
         # rates
         ({"record_rate": -1}, "record_rate: -1"),
         ({"record_rate": {"topic-9": 3}}, "record_rate.*'topic-9' is none of the topics"),
+        (
+            {"partitions": 6, "record_skew": {"hot": {"partitions": [3, 6], "share": "50%"}}},
+            r"record_skew: hot: partitions: \[3, 6\]: no topic has more than 6 of them",
+        ),
+        (
+            {"partitions": 6, "record_skew": {"hot": {"partitions": 7, "share": "50%"}}},
+            "record_skew: hot: partitions: 7: no topic has more than 6 of them",
+        ),
         ({"record_rate": 0.00001}, "record_rate.*at most three decimals"),
         ({"record_skew": {"zipf": -1}}, "record_skew.*exponent"),
         ({"record_skew": {"hot": {"partitions": 0, "share": "50%"}}}, "record_skew.*a number of partitions"),

@@ -16,6 +16,9 @@ from groupstorm.coordinator.config import (
 from groupstorm.coordinator.modern.config import GROUP_OPTIONS, STREAMS_GROUP_TEXTS
 from groupstorm.problems import InputError
 
+PARTITIONS_MAX = 1_000_000
+"""Of a topic, because each takes memory."""
+
 
 class ScenarioFailed(Exception):
     """The line is a scenario that cannot be run; the message says why."""
@@ -109,4 +112,6 @@ def partition_counts(topics: Any) -> dict[str, int]:
     for topic, count in topics.items():
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise InputError(f"{topic}: {_short(count)} is no number of partitions")
+        if count > PARTITIONS_MAX:
+            raise InputError(f"{topic}: {_short(count)}: expected at most {PARTITIONS_MAX:,} partitions")
     return topics

@@ -14,7 +14,7 @@ from groupstorm.verdicts.lost_and_won import is_shared
 from groupstorm.verdicts.measures import BY_FIGURE, Measure, Spread, spread_of
 from groupstorm.verdicts.ranking import Runs
 from groupstorm.visible import visible_xml
-from groupstorm.wording import number, seconds
+from groupstorm.wording import counted, number, seconds
 
 WIDTH: Final = 960
 _LEFT, _RIGHT = 96, 16
@@ -176,7 +176,8 @@ def _short(view: RunView) -> str:
     unowned = view.figures.unowned_partition_seconds
     unknown = "no owners (a share group)" if is_shared([view.figures]) else "owners unknown"
     owners = unknown if unowned is None else f"un-owned {seconds(unowned)} in all"
-    return f"{len(view.partitions):,} partitions, {view.figures.generations:,} generations, {owners}"
+    generations = counted(view.figures.generations, "generation")
+    return f"{counted(len(view.partitions), 'partition')}, {generations}, {owners}"
 
 
 def _partitions(drawing: _Drawing, view: RunView, longest_us: int) -> None:

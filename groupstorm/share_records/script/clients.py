@@ -11,6 +11,7 @@ from typing import Any
 from groupstorm.coordinator.errors import Error
 from groupstorm.coordinator.script.clients import PENDING, InvalidStep
 from groupstorm.coordinator.script.fields import LONG_MAX, Fields, whole_number
+from groupstorm.problems import not_one_of
 from groupstorm.share_records.acknowledgement import AcknowledgementBatch, is_valid
 from groupstorm.share_records.acquisition import Range, rest_of
 from groupstorm.share_records.messages import (
@@ -126,9 +127,12 @@ def _read_entry(entry: Any, held: Ranges) -> Iterable[AcknowledgementBatch]:
 
 
 def _read_type(value: Any) -> int:
-    if isinstance(value, str) and value.upper() in AcknowledgeType.__members__:
-        return AcknowledgeType[value.upper()]
-    return whole_number("type", value, 127)
+    if not isinstance(value, str):
+        return whole_number("type", value, 127)
+    types = {name.lower(): kind for name, kind in AcknowledgeType.__members__.items()}
+    if value.lower() not in types:
+        raise InvalidStep(f"type: {not_one_of(value, types)}")
+    return types[value.lower()]
 
 
 def _given_up(batch: AcknowledgementBatch) -> Ranges:

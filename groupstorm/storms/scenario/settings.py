@@ -214,13 +214,13 @@ class Settings:
     def written(self) -> Iterator[tuple[str, Any]]:
         """Every setting as a file would have it, in the table's order.
 
-        If members have several clients, defaults that differ between these are left out. So are defaults of
-        rows that are not ``in_files``.
+        If members have several clients, from the start or after a release, defaults that differ between these
+        are left out. So are defaults of rows that are not ``in_files``.
         """
-        own = {name for profile in self._profiles[1:] for name in PROFILES[profile].defaults}
-        own |= set(PROFILES[self._profiles[0]].defaults) if own else set()
+        clients = {own._profiles[0] for own in self.of_profiles()}
+        of_clients = {name for client in clients for name in PROFILES[client].defaults}
         for name, value in self._written.items():
-            if name in own - self._given:
+            if len(clients) > 1 and name in of_clients - self._given:
                 continue
             resolved = self._values[name]
             row = BY_NAME[name]

@@ -55,22 +55,27 @@ def rates_of(settings: Settings, topic: str, partition: int) -> tuple[tuple[int,
 
 
 def check_topics(where: str, settings: Settings, topics: Mapping[str, int]) -> None:
-    """Raise InputError if `record_rate`, a row of rates or a slow record names a topic that the scenario does
-    not have, or a slow record a partition. ``topics``: all that it ever has, with their partitions."""
+    """Raise InputError if a setting names a topic or a partition that the scenario does not have.
+    ``topics``: all that it ever has, with their partitions."""
     base = settings.of_type("record_rate", RecordRate)
     changes = settings.optional("record_rate_over_time", RateChanges)
-    named = [("record_rate", topic) for topic, _ in base.by_topic]
-    if changes is not None:
-        named += [("record_rate_over_time", row.topic) for row in changes.rows if row.topic is not None]
+    rows = () if changes is None else changes.rows
     slow = [one for one in settings.of_type("slow_records", SlowRecordList).records if one.every is None]
-    named += [("slow_records: topic", one.topic) for one in slow]
-    for setting, topic in named:
+    named: list[tuple[str, str, int | None]] = [
+        *(("record_rate", topic, None) for topic, _ in base.by_topic),
+        *(("record_rate_over_time", row.topic, row.partition) for row in rows if row.topic is not None),
+        *(("slow_records", one.topic, one.partition) for one in slow),
+    ]
+    for setting, topic, partition in named:
         if topic not in topics:
             raise InputError(f"{where}{setting}: {topic!r} is none of the topics ({', '.join(topics)})")
-    for one in slow:
-        if one.partition >= topics[one.topic]:
-            most = topics[one.topic] - 1
-            raise InputError(f"{where}slow_records: partition: {one.partition}: expected at most {most}")
+        if partition is not None and partition >= topics[topic]:
+            most = topics[topic] - 1
+            raise InputError(f"{where}{setting}: {topic}: partition: {partition}: expected at most {most}")
+    skew, most = settings.optional("record_skew", RecordSkew), max(topics.values())
+    if skew is not None and max(*skew.hot, skew.hot_count - 1, 0) >= most:
+        hot = list(skew.hot) or skew.hot_count
+        raise InputError(f"{where}record_skew: hot: partitions: {hot}: no topic has more than {most} of them")
 
 
 def _share(skew: RecordSkew | None, topic: str, partition: int, partitions: int, mean: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 from collections import Counter
@@ -220,6 +221,23 @@ def test_nothing_half_written_is_left(eager: Path, tmp_path: Path) -> None:
     with pytest.raises(OutputError, match="cannot be written: No such file or directory"):
         write_perfetto(eager, tmp_path / "missing" / "out.json", frozenset(), WHOLE)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_pipe_and_a_link_are_written_and_not_replaced(eager: Path, tmp_path: Path) -> None:
+    """`--perfetto /dev/stdout` as root took the device away and put a file there."""
+    pipe, link, named = tmp_path / "pipe.json", tmp_path / "link.json", tmp_path / "named.json"
+    os.mkfifo(pipe)
+    link.symlink_to(named)
+    reader = os.open(pipe, os.O_RDWR | os.O_NONBLOCK)  # so that neither end waits for the other
+    try:
+        few = Window(0, 1)
+        write_perfetto(eager, pipe, frozenset(), few)
+        write_perfetto(eager, link, frozenset(), few)
+        assert os.read(reader, 1 << 20) == named.read_bytes()
+    finally:
+        os.close(reader)
+    assert pipe.is_fifo()
+    assert link.is_symlink()
 
 
 @pytest.mark.slow

@@ -278,6 +278,9 @@ def test_a_sweep_shows_its_curve_and_other_figures(chrome: Any, pages: Path) -> 
         "aria-label"
     )
     assert before != after
+    ticks = chrome.find_elements("css selector", "[data-part=sweep] svg text[text-anchor=end]")
+    values = [float(tick.text.replace(",", "")) for tick in ticks]
+    assert values == [values[-1] * share for share in (0, 0.25, 0.5, 0.75, 1)], "2.5 was called 3"
     assert len(chrome.find_elements("css selector", "[data-part=scatter] circle")) == 6
     assert problems(chrome) == []
 

@@ -149,7 +149,7 @@ function inUnit(value, unit) {
       if (value >= size) return `${(value / size).toFixed(1)} ${name}`;
     }
   }
-  return whole(value);
+  return value.toLocaleString("en", { maximumFractionDigits: value < 1000 ? 2 : 0 });
 }
 
 // A time of a run: since its trace began or, of an import, on the wall clock.

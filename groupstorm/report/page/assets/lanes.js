@@ -278,7 +278,7 @@ function lanesOf(run, most) {
   const found = [new AxisLane(run), new GroupLane(run)];
   if (run.partitions.length) {
     if (run.ownershipKnown) {
-      const few = (value) => (value < 10 ? value.toFixed(1) : whole(value));
+      const few = (value) => value.toLocaleString("en", { maximumFractionDigits: value < 10 ? 1 : 0 });
       found.push(new CurveLane(run, "unowned", "un-owned", unowned, "gap", few, most.unowned));
     }
     found.push(new PartitionsLane(run));
