@@ -11,7 +11,7 @@ from tests.client_libraries.groups import ALL_PARTITIONS, COOPERATIVE, is_shared
 from tests.client_libraries.members import CONSUMER, Member
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.backends import PATIENT, Backend, Backends
-from tests.conformance.members import CONFLUENT, FRANZ_GO, JAVA, LIBRARIES, OURS, Library, each
+from tests.conformance.members import CONFLUENT, FRANZ_GO, JAVA, LIBRARIES, OURS, Library, each, each_library
 from tests.waiting import wait_until
 
 PARTITIONS = len(ALL_PARTITIONS)
@@ -25,12 +25,7 @@ def group(backends: Backends, kind: str) -> ConsumerGroup:
     return ConsumerGroup(backends.needed(kind, PATIENT))
 
 
-@pytest.fixture(params=each(NAMES))
-def library(request: pytest.FixtureRequest) -> Library:
-    """Each library in turn."""
-    chosen = LIBRARIES[request.param]
-    chosen.check()
-    return chosen
+library = each_library(NAMES)
 
 
 class ConsumerGroup:
