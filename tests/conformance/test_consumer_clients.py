@@ -99,7 +99,8 @@ def test_a_static_member_returns(group: ConsumerGroup, name: str) -> None:
 def test_a_group_of_all_libraries(group: ConsumerGroup) -> None:
     for name in NAMES:
         LIBRARIES[name].check()
-    with stopping([]) as members:
+    members: list[Member] = []
+    with stopping(members):
         for number, name in enumerate(NAMES):
             if len(members) == 3:  # four cannot have equal shares
                 members.pop(0).stop()
