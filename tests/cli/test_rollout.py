@@ -45,13 +45,6 @@ def test_the_answer_in_words(tmp_path: Path) -> None:
     assert (tmp_path / "runs" / "rollout-orders" / "rollout.yaml").is_file()
 
 
-def test_static_members_of_a_deployment_are_said_to_be_a_trap(tmp_path: Path) -> None:
-    identity = {"name": "KAFKA_GROUP_INSTANCE_ID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
-    file = manifest(tmp_path, workload(container={**READY, "env": [identity]}))
-    said = " ".join(groupstorm("rollout", file, *ALONE, cwd=tmp_path).stdout.split())
-    assert "Static membership works against a Deployment: a new pod has a new name" in said
-
-
 def test_no_partition_of_a_share_group_is_un_owned(tmp_path: Path) -> None:
     """With Recreate nobody is left for a time: it is not said that others go on."""
     env = [{"name": "KAFKA_GROUP_PROTOCOL", "value": "share"}]
