@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from groupstorm.cli.failed_runs import requirements_of
 from groupstorm.figures import Figures
 from tests.command import groupstorm, refused
 
@@ -94,3 +95,11 @@ def test_trace_tells_the_story(tmp_path: Path) -> None:
     told = groupstorm("trace", "x", cwd=tmp_path)
     assert "PreparingRebalance -> CompletingRebalance" in told.stdout
     assert "nothing in it matches" in refused(groupstorm("trace", "x", "--from", "99999", cwd=tmp_path))
+
+
+def test_a_limit_on_staleness_says_what_real_consumers_do(capsys: pytest.CaptureFixture[str]) -> None:
+    assert [one.figure for one in requirements_of(["staleness_max_seconds<30"])] == ["staleness_max_seconds"]
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.startswith("staleness_max_seconds is too low after an outage a real consumer works off one")
+    requirements_of(["unowned_max_seconds<30", "staleness_max_seconds>30"], "--goal")
+    assert capsys.readouterr().err == ""
