@@ -248,20 +248,6 @@ def test_a_group_that_cannot_keep_up_is_told_what_is_missing_first(tmp_path: Pat
     )
 
 
-@pytest.mark.slow
-def test_alternatives_of_a_recreated_deployment_roll(tmp_path: Path) -> None:
-    content = alternatives(tmp_path, workload(container=READY, strategy={"type": "Recreate"}))
-    rolling = content["alternatives"]["rolling-update"]
-    assert rolling["lines"] == [
-        "spec:",
-        "  strategy:",
-        "    type: RollingUpdate",
-        "    rollingUpdate: {maxSurge: 25%, maxUnavailable: 25%}",
-    ]
-    folder = tmp_path / "runs" / "rollout-orders"
-    assert {file.name for file in folder.glob("*.yaml")} == {"rollout.yaml", "rolling-restart.yaml"}
-
-
 def test_a_rollout_that_never_completes(tmp_path: Path) -> None:
     """sentry-kubernetes/charts#2238: one pod, one partition, a health file, Kubernetes' defaults."""
     probe = {"startupProbe": {"exec": {"command": ["rm", "/tmp/health.txt"]}}}
