@@ -1,13 +1,30 @@
-"""The lag's curve where partitions are deleted or named twice: no trace of `test_brute_force.py` has that."""
+"""The lag's curve where a partition is deleted or named twice, or a billionth of a record behind.
+
+No trace of `test_brute_force.py` has that.
+"""
 
 from __future__ import annotations
 
 from groupstorm.history.lag import LagCurve
 from groupstorm.history.ownership import Ownership
-from groupstorm.history.records import NANO, Line
+from groupstorm.history.records import NANO, Line, Owner
 
 #: One record arrives in a microsecond, or is processed in one.
 RATE = NANO
+
+
+def owner(position: int, from_us: int, rate: int) -> Owner:
+    """One who goes along this line."""
+    return Owner("a", position, position, from_us, rate)
+
+
+def test_an_owner_that_is_a_billionth_of_a_record_behind_or_slower_lags() -> None:
+    behind = LagCurve()
+    behind.start(1, [behind.create("t", 0, Line(0, 0, 1))], [owner(0, 1, 1)])
+    assert behind.processed_and_waiting(5) == (4, 1)
+    slower = LagCurve()
+    slower.start(0, [slower.create("t", 0, Line(0, 0, 3))], [owner(0, 0, 2)])
+    assert slower.processed_and_waiting(5) == (10, 5)
 
 
 def test_the_lag_with_which_a_window_begins_counts_though_a_row_of_that_time_ends_it() -> None:
