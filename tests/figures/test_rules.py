@@ -72,6 +72,41 @@ def test_latency_ends_with_the_last_first_answer() -> None:
     assert figures.rebalance_latency_avg_ms == (4500 + 1000) / 2
 
 
+def test_rounds_per_change_counts_until_the_group_is_settled() -> None:
+    """A new member under the cooperative protocol: one round to revoke, one to assign (KIP-429)."""
+    trace = Trace.begun("t-0", "t-1")
+    trace.start(0, "a")
+    trace.round(1, 1, {"a": ("t-0", "t-1")})
+    trace.start(10, "b")
+    trace.state_to(10, "PreparingRebalance", 1, "new-member", "b-id")
+    trace.state_to(10, "CompletingRebalance", 2)
+    trace.join(10, "a", 2)
+    trace.join(10, "b", 2)
+    trace.state_to(10, "Stable", 2)
+    trace.sync(10, "a", 2, "t-0")
+    trace.sync(10, "b", 2)
+    trace.take(11, "b", 2)
+    trace.revoke(11, "a", 2, "t-1", cause="assignment")
+    trace.take(11, "a", 2)
+    trace.rejoin(11, "a", "revoked-partitions")
+    trace.state_to(12, "PreparingRebalance", 2, "member-updated", "a-id")  # no change of its own
+    trace.state_to(12, "CompletingRebalance", 3)
+    trace.join(12, "a", 3)
+    trace.join(12, "b", 3)
+    trace.state_to(12, "Stable", 3)
+    trace.sync(12, "a", 3, "t-0")
+    trace.sync(12, "b", 3, "t-1")
+    trace.take(13, "a", 3)
+    assert trace.figures().moves == 0  # b has not taken t-1 yet: the group is not settled
+    trace.take(13, "b", 3, "t-1")
+    figures = trace.ended(20)
+    assert figures.rounds_per_change == 1.5  # a's arrival took one, b's two
+    assert (figures.moves, figures.moves_lower_bound, figures.moves_wasted) == (1, 1, 0)
+    trace.state_to(21, "PreparingRebalance", 3, "member-updated", "a-id")  # this time a has not revoked
+    trace.round(22, 4, {"a": (), "b": ()})
+    assert trace.figures().rounds_per_change == 1.333
+
+
 @given(
     before=st.lists(st.sampled_from((None, "a", "b", "c", "gone")), min_size=1, max_size=5),
     after=st.lists(st.sampled_from((None, "a", "b", "c")), min_size=5, max_size=5),
