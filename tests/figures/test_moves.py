@@ -1,8 +1,50 @@
-"""Settled points of consumer groups, which `settled_oracle.py` does not have."""
+"""Settled points of consumer groups, which `settled_oracle.py` does not have, and who is awaited."""
 
 from __future__ import annotations
 
+import pytest
+
 from tests.figures.tracing import Trace
+
+
+@pytest.mark.parametrize(("asks", "moves"), [("joined", 0), ("rejoins", 0), ("nothing", 1)])
+def test_a_member_that_asked_to_join_again_makes_another_settled_point(asks: str, moves: int) -> None:
+    """The group waits for b until b crashes. If it is settled then, t-1 has no owner from which to move."""
+    trace = Trace.begun("t-0", "t-1")
+    for member in "abc":
+        trace.start(0, member)
+    trace.round(1, 1, {"a": ("t-0",), "b": ("t-1",), "c": ()})
+    if asks == "joined":
+        trace.join(10, "b", 1)
+    elif asks == "rejoins":
+        trace.rejoin(10, "b")
+    trace.crash(12, "b", 1, "t-1")
+    trace.round(20, 2, {"a": ("t-0",), "c": ("t-1",)})
+    assert trace.figures().moves == moves
+
+
+def without_its_assignment() -> Trace:
+    """a has its assignment of generation 1; b was answered and took nothing, so the group is not settled."""
+    trace = Trace.begun("t-0")
+    trace.start(0, "a")
+    trace.start(0, "b")
+    trace.state_to(1, "PreparingRebalance", 0)
+    trace.state_to(1, "CompletingRebalance", 1)
+    trace.join(1, "a", 1)
+    trace.join(1, "b", 1)
+    trace.state_to(1, "Stable", 1)
+    trace.sync(1, "a", 1, "t-0")
+    trace.take(1, "a", 1, "t-0")
+    return trace
+
+
+def test_a_member_of_the_generation_before_is_not_awaited() -> None:
+    """b is in no later generation."""
+    trace = without_its_assignment()
+    assert trace.figures().moves is None
+    trace.remove(5, "b")
+    trace.round(6, 2, {"a": ("t-0",)})
+    assert trace.figures().moves == 0
 
 
 def consumer_group(*taken_at_s: float) -> Trace:
