@@ -25,36 +25,6 @@ def member(
     return {"id": name, "topics": topics, "owned": owned or [], "generation": generation}
 
 
-NONEXISTENT: dict[str, Any] = {
-    "topics": {"t1": {"partitions": 3}},
-    "members": [
-        member("a", ["t1"], [("t1", 0), ("t1", 5)], 4),
-        member("b", ["t1"], [("t1", 1), ("t1", 2)], 4),
-    ],
-}
-
-
-def test_a_nonexistent_partition_makes_the_constrained_form_throw() -> None:
-    """t1 was created anew with 3 partitions, and a still says that it owns t1-5."""
-    assert ask(True, **NONEXISTENT) == {
-        "id": 1,
-        "error": "IllegalStateException",
-        "message": "No more unfilled consumers to be assigned.",
-    }
-    assert ask(**NONEXISTENT)["assignment"] == {"a": [["t1", 0]], "b": [["t1", 1], ["t1", 2]]}
-
-
-def test_a_nonexistent_partition_stays_in_the_general_form() -> None:
-    case: dict[str, Any] = {
-        "topics": {"t": {"partitions": 2}, "u": {"partitions": 1}},
-        "members": [member("a", ["t"], [("t", 7)]), member("b", ["t", "u"], [("t", 0), ("t", 1)])],
-    }
-    kafkas = ask(True, **case)["assignment"]
-    assert ["t", 7] in kafkas["a"]
-    ours = ask(False, "sticky", **_with_user_data(case))["assignment"]
-    assert sorted(ours["a"] + ours["b"]) == [["t", 0], ["t", 1], ["u", 0]]
-
-
 def test_an_older_claim_on_a_topic_that_its_member_has_left_throws() -> None:
     """b only subscribes to u now, and is fixed; Kafka looks up its load all the same."""
     case: dict[str, Any] = {
@@ -93,20 +63,6 @@ def test_the_general_form_gives_a_topic_to_a_member_without_it() -> None:
     ours = ask(False, "sticky", **case)["assignment"]
     assert ["topic-0", 0] not in ours["z"]
     assert sorted(ours["z"] + ours["b"] + ours["c"]) == [["topic-0", 0], ["topic-2", 0], ["topic-2", 1]]
-
-
-def test_a_member_without_topics_gets_some_if_it_is_visited_first() -> None:
-    case: dict[str, Any] = {
-        "topics": {"t": {"partitions": 4}},
-        "members": [member("a", []), member("b", ["t"]), member("c", ["t"])],
-    }
-    kafkas = ask(True, **case)
-    assert kafkas["constrained"]
-    assert kafkas["assignment"]["a"]
-    ours = ask(**case)
-    assert ours["constrained"]
-    assert ours["assignment"]["a"] == []
-    assert sorted(ours["assignment"]["b"] + ours["assignment"]["c"]) == [["t", n] for n in range(4)]
 
 
 def test_topics_listed_twice_pass_for_equal_subscriptions() -> None:

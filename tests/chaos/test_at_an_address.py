@@ -58,11 +58,3 @@ def test_a_careful_service_keeps_its_records_and_nothing_is_left_behind(
     assert (code, verdict["good"], verdict["left"]) == (0, True, None)
     assert verdict["ledger"]["processed"] == verdict["ledger"]["records"] > 300
     assert left_at(address) == []
-
-
-@pytest.mark.slow
-def test_a_service_that_commits_first_is_found_out(address: str, tmp_path: Path) -> None:
-    code, verdict = chaos(tmp_path, RESTARTS, python_service("commits-first"), *at(address))
-    assert code == 1
-    assert "committed but not processed" in faults(verdict), verdict
-    assert left_at(address) == []

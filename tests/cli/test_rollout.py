@@ -45,13 +45,6 @@ def test_the_answer_in_words(tmp_path: Path) -> None:
     assert (tmp_path / "runs" / "rollout-orders" / "rollout.yaml").is_file()
 
 
-def test_static_members_of_a_deployment_are_said_to_be_a_trap(tmp_path: Path) -> None:
-    identity = {"name": "KAFKA_GROUP_INSTANCE_ID", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}
-    file = manifest(tmp_path, workload(container={**READY, "env": [identity]}))
-    said = " ".join(groupstorm("rollout", file, *ALONE, cwd=tmp_path).stdout.split())
-    assert "Static membership works against a Deployment: a new pod has a new name" in said
-
-
 def test_no_partition_of_a_share_group_is_un_owned(tmp_path: Path) -> None:
     """With Recreate nobody is left for a time: it is not said that others go on."""
     env = [{"name": "KAFKA_GROUP_PROTOCOL", "value": "share"}]
@@ -253,20 +246,6 @@ def test_a_group_that_cannot_keep_up_is_told_what_is_missing_first(tmp_path: Pat
         "No recommendation before the group keeps up: 120 records a second arrive, and 4 members process at "
         "most 100: the lag grows; 6 members or less than 33.3 ms of work on a record would keep up."
     )
-
-
-@pytest.mark.slow
-def test_alternatives_of_a_recreated_deployment_roll(tmp_path: Path) -> None:
-    content = alternatives(tmp_path, workload(container=READY, strategy={"type": "Recreate"}))
-    rolling = content["alternatives"]["rolling-update"]
-    assert rolling["lines"] == [
-        "spec:",
-        "  strategy:",
-        "    type: RollingUpdate",
-        "    rollingUpdate: {maxSurge: 25%, maxUnavailable: 25%}",
-    ]
-    folder = tmp_path / "runs" / "rollout-orders"
-    assert {file.name for file in folder.glob("*.yaml")} == {"rollout.yaml", "rolling-restart.yaml"}
 
 
 def test_a_rollout_that_never_completes(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import pytest
 from groupstorm.problems import InputError
 from groupstorm.storms.runs.sweep import Sweep, parse_axis
 from groupstorm.storms.scenario.files import load
-from groupstorm.verdicts.measures import first_that_meets, furthest_from_chord
 from tests.command import groupstorm, refused
 
 PRESET = load("rolling-deploy")
@@ -111,20 +110,6 @@ def test_points_are_all_combinations_in_order() -> None:
         ("3", "eager"),
         ("3", "static"),
     ]
-
-
-def test_the_knee_by_a_goal_is_the_smallest_from_which_on_all_meet_it() -> None:
-    assert first_that_meets([False, True, False, True, True]) == 3
-    assert first_that_meets([True, True]) == 0
-    assert first_that_meets([True, False]) is None
-
-
-def test_the_knee_of_a_curve_lies_furthest_from_its_chord() -> None:
-    assert furthest_from_chord([0, 1, 2, 3, 4], [100, 20, 15, 10, 5]) == 1
-    assert furthest_from_chord([0, 10, 20, 30], [0, 0, 0, 90]) == 2
-    assert furthest_from_chord([0, 1, 2], [10, 20, 30]) is None, "a straight line has none"
-    assert furthest_from_chord([0, 1, 2], [7, 7, 7]) is None
-    assert furthest_from_chord([0, 1], [7, 9]) is None
 
 
 @pytest.mark.slow

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import Any
 
 from groupstorm.clients.consumer import CommitFailed, CooperativeConsumer, RebalanceListener, TopicPartition
-from tests.client_libraries.members import HEARTBEAT_INTERVAL_MS, SESSION_TIMEOUT_MS, Member, Notes
+from tests.client_libraries.members import CONSUMER, HEARTBEAT_INTERVAL_MS, SESSION_TIMEOUT_MS, Member, Notes
 
 
 class NotingListener(RebalanceListener):
@@ -26,17 +26,16 @@ class OurMember(Member):
     def _run(self) -> None:
         asyncio.run(self._consume())
 
-    #: Of which group protocol it is a member.
-    options: Mapping[str, Any] = {
-        "session_timeout_ms": SESSION_TIMEOUT_MS,
-        "heartbeat_interval_ms": HEARTBEAT_INTERVAL_MS,
-    }
-
-    def _strategy_option(self) -> Mapping[str, Any]:
-        return {"partition_assignment_strategy": self._assignor.split(",")}
+    def _options(self) -> dict[str, Any]:
+        if self._protocol == CONSUMER:
+            return {"group_protocol": CONSUMER}
+        return {
+            "session_timeout_ms": SESSION_TIMEOUT_MS,
+            "heartbeat_interval_ms": HEARTBEAT_INTERVAL_MS,
+            "partition_assignment_strategy": self._assignor.split(","),
+        }
 
     async def _consume(self) -> None:
-        options: Mapping[str, Any] = {**self.options, **self._strategy_option()}
         consumer = CooperativeConsumer(
             *self._topics,
             bootstrap_servers=self._address,
@@ -45,7 +44,7 @@ class OurMember(Member):
             listener=NotingListener(self.notes, self.cooperative),
             auto_offset_reset="earliest",
             enable_auto_commit=False,
-            **options,
+            **self._options(),
         )
         async with consumer:
             while not self._stopping.is_set():
@@ -55,19 +54,6 @@ class OurMember(Member):
                     self.notes.read(partition.partition, read)
                 if polled:
                     await _commit(consumer)
-
-
-class OurNewMember(OurMember):
-    """A member of the consumer protocol (KIP-848): the broker assigns."""
-
-    options: Mapping[str, Any] = {"group_protocol": "consumer"}
-
-    @property
-    def cooperative(self) -> bool:
-        return True
-
-    def _strategy_option(self) -> Mapping[str, Any]:
-        return {}
 
 
 async def _commit(consumer: CooperativeConsumer) -> None:

@@ -36,7 +36,7 @@ EVERY_KIND = [
 #: Parameters of tests, and those of their values that `./dev test` has on Kafka itself.
 _ON_KAFKA: dict[str, frozenset[str]] = {
     "library": frozenset({OURS, CONFLUENT}),
-    "cooperative_library": frozenset({CONFLUENT}),
+    "cooperative_library": frozenset({OURS, CONFLUENT}),
     "names": frozenset(),
     "protocol": frozenset(),
     "read": frozenset({"aiokafka"}),

@@ -13,26 +13,15 @@ from tests.client_libraries.groups import ALL_PARTITIONS, COOPERATIVE, is_shared
 from tests.client_libraries.members import Member
 from tests.client_libraries.producers import produce_with_confluent
 from tests.conformance.backends import Backend
-from tests.conformance.members import CONFLUENT, FRANZ_GO, JAVA, LIBRARIES, OURS, Library, each
+from tests.conformance.members import CONFLUENT, FRANZ_GO, JAVA, LIBRARIES, OURS, Library, each_library
 from tests.waiting import wait_until
 
 PARTITIONS = len(ALL_PARTITIONS)
 
 
-@pytest.fixture(params=each(list(LIBRARIES)))
-def library(request: pytest.FixtureRequest) -> Library:
-    """Each library in turn."""
-    chosen = LIBRARIES[request.param]
-    chosen.check()
-    return chosen
-
-
-@pytest.fixture(params=each([name for name, one in LIBRARIES.items() if one.cooperative]))
-def cooperative_library(request: pytest.FixtureRequest) -> Library:
-    """A library that has cooperative-sticky."""
-    chosen = LIBRARIES[request.param]
-    chosen.check()
-    return chosen
+library = each_library(LIBRARIES)
+#: The libraries that have cooperative-sticky.
+cooperative_library = each_library(name for name, one in LIBRARIES.items() if one.cooperative)
 
 
 class Group:

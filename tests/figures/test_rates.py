@@ -6,13 +6,6 @@ from groupstorm.history.records import Line, RecordModel
 from tests.figures.tracing import SECOND, Trace
 
 
-def test_a_row_of_another_member_changes_nothing() -> None:
-    trace = Trace.begun("t-0", record_rate=10, process_rate=1000)
-    trace.take(0, "a", 1, "t-0")
-    trace.rates(5, "b", {"t-0": (0, 1)})
-    assert trace.ended(10).records_processed == 100
-
-
 def test_a_log_that_changes_after_its_first_owner_began() -> None:
     """The owner begins at 0 in that instant: a row behind it does not say where the log began."""
     trace = Trace.begun("t-0", record_rate=10, process_rate=0)
@@ -45,15 +38,6 @@ def test_positions_are_whole_records_and_stay_exact() -> None:
     assert model.position("other", Line(0, 0, 10**9), 8 * SECOND) == 8
 
 
-def stuck(trace: Trace, *stable_s: float) -> int | None:
-    """The longest run of generations without progress, of which each begins at one of these times."""
-    for generation, at_s in enumerate(stable_s, start=1):
-        trace.state_to(at_s, "Stable", generation)
-    trace.rows.sort(key=lambda row: row[0])
-    trace.end(100)
-    return trace.figures().generations_without_progress_max
-
-
 def stopped() -> Trace:
     """One partition, whose owner does not get anywhere from the first second on."""
     trace = Trace.begun("t-0", record_rate=10, process_rate=10)
@@ -70,34 +54,6 @@ def test_a_group_that_begins_again_at_the_same_number_begins_another_generation(
         trace.state_to(at_s, state, number)
     trace.rows.sort(key=lambda row: row[0])
     assert trace.ended(100).generations_without_progress_max == 2
-
-
-def test_progress_is_what_goes_beyond_the_furthest_so_far() -> None:
-    """By its rate a had come to 100 at 10 s; a row then says 50: what leads back to 100 is no progress."""
-    trace = Trace.begun("t-0", record_rate=20, process_rate=10)
-    trace.take(0, "a", 1, "t-0")
-    trace.rates(11, "a", {"t-0": (50, 0)})
-    trace.rates(21, "a", {"t-0": (90, 0)})
-    trace.rates(31, "a", {"t-0": (99, 0)})
-    assert stuck(trace, 10, 20, 30, 40) == 4
-
-
-def test_ages_of_records() -> None:
-    """t-0 stands from 1 s to 31 s; t-1 is a little too slow; nobody had to wait for t-2."""
-    trace = Trace.begun("t-0", "t-1", "t-2", record_rate=10, process_rate=1000)
-    trace.take(0, "a", 1, "t-0", "t-1", "t-2")
-    trace.rates(0, "a", {"t-1": (0, 9)})
-    trace.revoke(1, "a", 1, "t-0", at=10)
-    trace.take(31, "b", 2, "t-0", at=10)
-    figures = trace.ended(100)
-    # the record at offset 10 of t-0 had arrived 1.1 s after the beginning
-    assert figures.staleness_max_seconds == 31 - 1.1
-    assert figures.staleness_worst_partition == "t-0"
-    assert figures.staleness_p95_seconds == 31 - 1.1
-    trace.rows.pop()
-    figures = trace.ended(1000)
-    assert figures.staleness_max_seconds == 99.9  # t-1 has come to 9,000, and its next record at 900.1 s
-    assert figures.staleness_worst_partition == "t-1"
 
 
 def test_of_equal_ages_the_first_by_name() -> None:

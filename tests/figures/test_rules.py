@@ -1,4 +1,7 @@
-"""Each rule of docs/figures.md on a trace of a few rows that can be checked by eye."""
+"""Rules of docs/figures.md on traces of a few rows that can be checked by eye.
+
+`test_brute_force.py` and `test_settled_oracle.py` hold those on gaps, records, rounds and settled points.
+"""
 
 from __future__ import annotations
 
@@ -19,24 +22,6 @@ from tests.figures.tracing import Trace
 TOPIC = frozenset({"t"})
 
 
-def test_gaps_count_from_the_first_complete_assignment() -> None:
-    trace = Trace.begun("t-0", "t-1")
-    trace.take(5, "a", 1, "t-0")
-    trace.take(8, "b", 1, "t-1")
-    trace.revoke(10, "a", 1, "t-0", callback_s=1)
-    trace.take(14, "b", 2, "t-0", callback_s=0.5)
-    trace.crash(20, "b", 2, "t-0", "t-1")
-    figures = trace.ended(30)
-    assert figures.unowned_partition_seconds == 4 + 10 + 10
-    assert figures.unowned_max_seconds == 10
-    assert figures.unowned_p50_seconds == 10
-    assert figures.nobody_consuming_seconds == 10
-    assert figures.paused_partition_seconds == 1.5  # the two callbacks of the first gap; a crash has none
-    assert figures.settled_after_ms == 20_000
-    assert figures.records_processed is None  # no records in this scenario
-    assert figures.lag_peak is None
-
-
 def test_the_answer_says_what_was_not_over_at_the_end() -> None:
     trace = Trace.begun("t-0", "t-1")
     trace.take(5, "a", 1, "t-0")
@@ -54,23 +39,6 @@ def test_the_answer_says_what_was_not_over_at_the_end() -> None:
     assert "at the end" not in trace.figures().answer
 
 
-def test_in_a_scenario_gaps_count_from_the_first_start_of_a_member() -> None:
-    """a starts at 2 s, b at 4 s. t-0 waits 3 s, t-1 6 s; t-2, which is created meanwhile, 4 s."""
-    trace = Trace.begun("t-0", "t-1", record_rate=10, process_rate=100)
-    trace.start(2, "a")
-    trace.start(4, "b")
-    trace.add(4, Source.WORLD, world_events.PartitionsCreated("g", ("t",), ("t-2",)))
-    trace.take(5, "a", 1, "t-0", callback_s=1)
-    trace.take(8, "b", 1, "t-1", "t-2")
-    figures = trace.ended(30)
-    assert figures.unowned_partition_seconds == 3 + 6 + 4
-    assert (figures.unowned_max_seconds, figures.unowned_worst_partition) == (6, "t-1")
-    assert (figures.deploy_unowned_partition_seconds, figures.crash_unowned_partition_seconds) == (0, 0)
-    assert figures.nobody_consuming_seconds == 3
-    assert figures.paused_partition_seconds == 1
-    assert figures.lag_peak == 80 + 40, "at 8 s; a has caught up with t-0 at 5.6 s"
-
-
 def test_without_a_start_and_a_complete_assignment_gaps_have_no_meaning() -> None:
     trace = Trace.begun("t-0", "t-1")
     trace.take(5, "a", 1, "t-0")
@@ -80,16 +48,6 @@ def test_without_a_start_and_a_complete_assignment_gaps_have_no_meaning() -> Non
     assert figures.paused_partition_seconds is None
     assert figures.moves is None
     assert "at no time" in figures.answer
-
-
-def test_a_partition_that_is_created_later_counts_from_its_creation() -> None:
-    trace = Trace.begun("t-0")
-    trace.take(5, "a", 1, "t-0")
-    trace.add(10, Source.WORLD, world_events.PartitionsCreated("g", ("t",), ("t-1",)))
-    trace.take(17, "a", 2, "t-1", callback_s=2)
-    figures = trace.ended(20)
-    assert figures.unowned_partition_seconds == 7
-    assert figures.paused_partition_seconds == 2
 
 
 def test_latency_ends_with_the_last_first_answer() -> None:
@@ -197,48 +155,6 @@ def test_requests_and_invariants_are_summed_by_name() -> None:
     assert figures.answer.endswith("violated: one_owner.")
 
 
-def test_an_assignment_of_an_earlier_generation_does_not_settle_the_group() -> None:
-    trace = Trace.begun("t-0")
-    trace.start(0, "a")
-    trace.state_to(1, "PreparingRebalance", 0)
-    trace.state_to(1, "CompletingRebalance", 2)
-    trace.join(1, "a", 2)
-    trace.state_to(1, "Stable", 2)
-    trace.sync(1, "a", 2, "t-0")
-    trace.take(2, "a", 1, "t-0")  # the callback of generation 1 returns late
-    assert trace.figures().moves is None
-    trace.take(3, "a", 2)
-    assert trace.figures().moves == 0
-
-
-def test_a_static_member_that_came_back_and_was_removed_is_not_live() -> None:
-    """It runs on as a zombie that owns nothing: it counts as idle only while it is in the group."""
-    trace = Trace.begun("t-0")
-    trace.start(0, "a")
-    trace.start(0, "b")
-    replaced = events.MemberReplaced("g", "b", "b-2", "b-id", "i", 0)
-    trace.add(0, Source.COORDINATOR, replaced)
-    removed = events.MemberRemoved("g", "b", "b-2", "i", 0, "session-expired")
-    trace.add(1, Source.COORDINATOR, removed)
-    trace.round(2, 1, {"a": ("t-0",)})
-    assert trace.figures().idle_members_max == 0
-
-
-def test_an_answer_of_an_earlier_generation_belongs_to_no_later_round() -> None:
-    trace = Trace.begun("t-0")
-    trace.state_to(0, "PreparingRebalance", 0)
-    trace.state_to(1, "CompletingRebalance", 1)
-    trace.state_to(1, "Stable", 1)
-    trace.sync(2, "a", 1, "t-0")
-    trace.state_to(10, "PreparingRebalance", 1)
-    trace.sync(15, "b", 1)  # of generation 1, late
-    trace.state_to(20, "CompletingRebalance", 2)
-    trace.state_to(20, "Stable", 2)  # nobody gets an answer in generation 2
-    figures = trace.figures()
-    assert figures.rebalance_latency_max_ms == 2000
-    assert figures.generations == 2
-
-
 def test_without_a_first_row_owners_process_at_no_rate_of_its_own() -> None:
     trace = Trace()
     trace.add(0, Source.WORLD, world_events.PartitionsCreated("g", ("t",), ("t-0",)))
@@ -282,19 +198,6 @@ def test_a_group_that_does_not_exist_has_no_gaps_meanwhile() -> None:
     figures = trace.ended(60)
     assert figures.unowned_partition_seconds == (10 + 2) + 5
     assert figures.nobody_consuming_seconds == 2
-
-
-def test_a_partition_with_three_owners_is_one_with_two() -> None:
-    """Each of the seconds from 10 to 30 counts once, however many own the partition."""
-    trace = Trace.begun("t-0")
-    trace.take(0, "a", 1, "t-0")
-    trace.take(10, "b", 2, "t-0")
-    trace.take(15, "c", 3, "t-0")
-    trace.revoke(20, "b", 2, "t-0")
-    trace.revoke(30, "a", 1, "t-0")
-    trace.end(40)
-    assert trace.figures().dual_owner_seconds == 20
-    assert trace.figures().unowned_partition_seconds == 0
 
 
 def test_a_lag_that_grows_for_want_of_an_owner_says_nothing_of_the_members_pace() -> None:

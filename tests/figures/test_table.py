@@ -99,8 +99,3 @@ def test_rows_that_are_none(change: dict[str, Any], expected: str) -> None:
         read_row(GOOD | change, 2, 4)
     assert expected in str(caught.value)
     assert "\n" not in str(caught.value)
-
-
-def test_unknown_events_and_columns_are_ignored() -> None:
-    assert read_row(GOOD | {"event": "lunch"}) is None
-    assert read_row(GOOD | {"colour": 7}) == read_row(GOOD)

@@ -59,18 +59,6 @@ def test_a_group_from_its_first_member_to_its_last(tmp_path: Path) -> None:
     assert removed["time_us"] == 300_000_000
 
 
-def test_ownership_is_unknown_and_not_zero(tmp_path: Path) -> None:
-    import_texts(tmp_path, {"server.log": ROUND})
-    found = figures(tmp_path)["g"]
-    assert found.generations == 1
-    assert found.unowned_partition_seconds is None
-    assert found.moves is None
-    assert found.revoked_and_returned is None
-    assert found.dual_owner_seconds is None
-    assert "add the log of the group's leader" in found.answer
-    assert "never settled" not in found.answer
-
-
 def test_all_groups_of_a_log_and_one_of_them(tmp_path: Path) -> None:
     text = ROUND + ROUND.replace("group g", "group my other group!")
     import_texts(tmp_path, {"server.log": text})

@@ -9,7 +9,6 @@ from typing import Any
 from tests.imports.importing import (
     broker_line,
     emptied,
-    figures,
     generation,
     import_texts,
     java_line,
@@ -159,20 +158,6 @@ def test_a_static_member_of_a_consumer_group_goes_by_its_id_to_the_end(tmp_path:
         tmp_path, {"server.log": modern_line("10:00:00,000", comes) + modern_line("10:05:00,000", ends)}
     )
     assert [row["member"] for row in rows(tmp_path, "member_removed")] == ["seat-1"]
-
-
-def test_logs_of_all_members_say_who_owns_what_in_a_consumer_group(tmp_path: Path) -> None:
-    """The coordinator of Kafka 4 logs neither assignments nor when the group was Stable."""
-    done = import_texts(tmp_path, {"server.log": MODERN_SERVER, "a.log": MODERN_CLIENT})
-    (group,) = done.groups
-    assert group.missing.keys() == {"stability"}
-    (found,) = figures(tmp_path).values()
-    assert found.unowned_partition_seconds is not None
-    assert found.generations == 1
-    done = import_texts(tmp_path, {"server.log": MODERN_SERVER})
-    assert done.groups[0].missing.keys() == {"stability", "ownership"}
-    (found,) = figures(tmp_path).values()
-    assert found.unowned_partition_seconds is None
 
 
 def test_a_member_of_a_consumer_group_gives_up_its_partitions_before_it_says_that_it_leaves(

@@ -19,7 +19,6 @@ from tests.imports.importing import (
     received,
     rows,
     stabilized,
-    states,
 )
 
 A, B = "app-a-11111111-2222-3333-4444-555555555555", "app-b-11111111-2222-3333-4444-666666666666"
@@ -90,37 +89,6 @@ def test_the_leaders_log_says_who_owned_what(tmp_path: Path) -> None:
     assert found.deploys is None
 
 
-def test_with_the_logs_of_all_members_their_rows_say_it(tmp_path: Path) -> None:
-    logs = {
-        "server.log": BROKER,
-        "a.log": client_log("app-a", LEADER),
-        "b.log": client_log("app-b", FOLLOWER),
-    }
-    import_texts(tmp_path, logs)
-    found = figures(tmp_path)["g"]
-    assert rows(tmp_path, "group_imported")[0]["cause"] == "members"
-    (crashed,) = rows(tmp_path, "member_crashed")
-    assert (crashed["member"], crashed["partitions"], crashed["provenance"]) == ("app-b", ["t-1"], "inferred")
-    assert (crashed["earliest_us"], crashed["latest_us"]) == (3_061_000, 300_000_000)
-    assert found.crashes == 1
-    assert found.unowned_max_seconds == pytest.approx(2.05)
-    assert found.moves == 1
-    assert [row["cause"] for row in rows(tmp_path, "partitions_revoked")] == ["rebalance"]
-
-
-def test_a_time_zone_is_told_from_skew(tmp_path: Path) -> None:
-    """A client in Japan whose clock is 40 ms ahead."""
-    ahead = timedelta(hours=9, milliseconds=40)
-    done = import_texts(tmp_path, {"server.log": BROKER, "a.log": client_log("app-a", LEADER, ahead)})
-    offset = done.offsets[1]
-    assert offset.zone_us == 9 * 3600 * 1_000_000
-    assert offset.earliest_us is not None
-    assert offset.latest_us is not None
-    assert offset.earliest_us <= 9 * 3600 * 1_000_000 + 40_000 <= offset.latest_us
-    assert not offset.contradiction
-    assert_causal(tmp_path)
-
-
 @pytest.mark.parametrize("ahead_ms", [-90_000, -700, -5, 0, 5, 700, 90_000])
 def test_clocks_are_moved_until_causes_come_before_effects(tmp_path: Path, ahead_ms: int) -> None:
     ahead = timedelta(milliseconds=ahead_ms)
@@ -142,20 +110,6 @@ def test_the_time_zone_of_one_log_can_be_given(tmp_path: Path) -> None:
     options = Options(zones={name: zone("--time-zone", "Asia/Tokyo")})
     done = import_texts(tmp_path, {"server.log": BROKER, "a.log": text}, options)
     assert done.offsets[1].us == 0
-
-
-def test_clients_alone_tell_the_rounds(tmp_path: Path) -> None:
-    import_texts(tmp_path, {"a.log": client_log("app-a", LEADER), "b.log": client_log("app-b", FOLLOWER)})
-    assert [row[1:] for row in states(tmp_path)] == [
-        ("PreparingRebalance", "unknown", 0),
-        ("CompletingRebalance", "unknown", 1),
-        ("Stable", "assigned", 1),
-        ("PreparingRebalance", "unknown", 1),
-        ("CompletingRebalance", "unknown", 2),
-        ("Stable", "assigned", 2),
-    ]
-    assert {row["provenance"] for row in rows(tmp_path, "group_state_changed")} == {"inferred"}
-    assert all("latest_us" in row for row in rows(tmp_path, "group_state_changed"))
 
 
 def assert_causal(folder: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 
 from groupstorm.assignors.userdata import TopicPartition
 from groupstorm.storms.records.logs import RecordLogs
-from groupstorm.storms.scenario.member_rules import read_slow_records
 from groupstorm.storms.scenario.randomness import Stream, parse_distribution
 from groupstorm.storms.world.looks import PollSettings
 from groupstorm.storms.world.poll_loop import PollLoop
-from groupstorm.storms.world.record_times import RecordTimes, SlowRecordTimes
+from groupstorm.storms.world.record_times import RecordTimes
 
 MS, SECOND = 1_000, 1_000_000
 P = tuple(TopicPartition("topic-0", number) for number in range(4))
@@ -35,15 +34,12 @@ def loop(
     run_records: int | None = None,
     interval_ms: object = 100,
     process_ms: object = 1,
-    slow: Sequence[dict[str, Any]] = (),
     steps: bool = False,
 ) -> PollLoop:
-    """``run_records``: how many a look takes, in polls of ``poll_records``. ``slow``: entries of the setting
-    `slow_records`."""
+    """``run_records``: how many a look takes, in polls of ``poll_records``."""
     logs = RecordLogs(lambda tp: rates[tp])
-    slower = SlowRecordTimes(read_slow_records("slow_records", list(slow)), logs) if slow else None
     process, stream = parse_distribution("process_ms", process_ms), Stream(1, "records", "m", 1)
-    times = RecordTimes(process, 1, stream, slow=slower)
+    times = RecordTimes(process, 1, stream)
     interval = parse_distribution("poll_interval_ms", interval_ms)
     polling = PollSettings(poll_records, run_records or poll_records, fetch_records, interval, 60 * SECOND)
     return PollLoop(logs, polling, times, steps)
@@ -320,34 +316,7 @@ def test_who_works_for_more_than_a_second_on_what_it_polled_does_not_keep_up(
     assert ours.keeps_up(SECOND) is keeps_up
 
 
-def test_a_slow_record_is_worked_on_by_itself() -> None:
-    """Records 5,000 to 5,049 are polled at T + 100 ms. The third of them takes a second longer."""
-    ours = owner(slow=[{"partition": 0, "offset": 5_002, "takes": "1s"}])
-    poll_us = T + 100 * MS
-    after_ms = {2: 5_002, 1_002: 5_002, 1_003: 5_003, 1_050: 5_050}
-    assert {ms: ours.positions(poll_us + ms * MS)[P[0]] for ms in after_ms} == after_ms
-    assert ours.next_poll_us(poll_us + 1) == poll_us + 1_050 * MS
-
-
 # -- partitions come and go
-
-
-@pytest.mark.parametrize(("late_us", "after_15_ms"), [(0, 4_995), (1, 4_990)])
-def test_a_partition_that_comes_at_the_time_of_a_poll_is_polled_then(late_us: int, after_15_ms: int) -> None:
-    """Ten records of each wait: P0's are done at 10 ms, P1's at 20 ms. A microsecond later is too late."""
-    ours = loop(BOTH)
-    ours.own((P[0],), (4_990,), T)
-    ours.own((P[1],), (4_990,), T + late_us)
-    assert ours.positions(T + 15 * MS) == {P[0]: 5_000, P[1]: after_15_ms}
-    assert ours.next_poll_us(T + 15 * MS) == T + 100 * MS
-
-
-def test_what_is_in_hand_of_a_partition_that_goes_is_dropped_and_other_records_stay_in_hand() -> None:
-    """50 records of each were polled at T: P0's take until 50 ms, P1's until 100 ms."""
-    ours = owner(BOTH)
-    ours.release((P[0],), T + 30 * MS)
-    assert ours.positions(T + 80 * MS) == {P[1]: 4_980}
-    assert ours.positions(T + 100 * MS) == {P[1]: 5_000}
 
 
 def test_what_was_in_hand_of_a_partition_that_has_gone_says_nothing_when_it_comes_back() -> None:
@@ -410,14 +379,6 @@ def test_an_application_that_held_everything_polls_when_a_partition_goes_on() ->
     ours.go_on((P[0],), 20 * SECOND + 30 * MS)
     assert ours.next_poll_us(20 * SECOND + 30 * MS) == 20 * SECOND + 30 * MS
     assert ours.positions(21 * SECOND + 30 * MS) == {P[0]: 4_980 + 1_000}
-
-
-def test_a_stalled_application_goes_on_where_it_stood() -> None:
-    ours = owner()
-    ours.stall(T + 30 * MS, 60 * SECOND, polls=True)
-    assert ours.positions(T + 59 * SECOND) == {P[0]: 4_980}
-    assert ours.next_poll_us(T + SECOND) == 70 * SECOND + 100 * MS
-    assert ours.last_poll_us(T + SECOND) == T
 
 
 @pytest.mark.parametrize(("polls", "last_us"), [(True, T + 70 * MS), (False, T)])

@@ -214,6 +214,9 @@ def test_a_share_of_the_runs_may_have_to_meet_it() -> None:
     ("text", "says"),
     [
         ("generations", "expected FIGURE<NUMBER"),
+        ("generations=<3", "expected FIGURE<NUMBER"),
+        ("generations<three", "expected FIGURE<NUMBER"),
+        ("<3", "expected FIGURE<NUMBER"),
         ("generation<1", "no such figure: 'generation': did you mean generations"),
         ("errors<1", "no such figure: 'errors' is not one of generations"),
         ("unowned_max_partition<1", "no such figure"),

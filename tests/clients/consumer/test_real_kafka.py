@@ -1,4 +1,7 @@
-"""The consumer on Kafka itself (a JVM process): rolling restarts with Kafka's Java consumer, TLS and SASL."""
+"""The consumer on Kafka itself (a JVM process): patterns, a broker without the protocol, TLS and SASL.
+
+`tests/conformance` has it in groups of Kafka with other libraries, in both protocols.
+"""
 
 from __future__ import annotations
 
@@ -7,36 +10,30 @@ import hashlib
 import os
 import shutil
 import ssl
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from groupstorm.assignors.userdata import decode_assignment
 from groupstorm.clients.brokers.contract import RunningBroker
 from groupstorm.clients.brokers.jvm import jvm
-from groupstorm.clients.consumer import CooperativeConsumer, TopicPartition
+from groupstorm.clients.consumer import CooperativeConsumer
 from groupstorm.clients.wire.admin import await_coordinator, create_topics
 from groupstorm.clients.wire.cluster import ClusterClient
 from groupstorm.clients.wire.connection import ClientApi, RequestTypes
 from groupstorm.clients.wire.security import PLAINTEXT, AuthenticationRefused, ClientSecurity
-from groupstorm.protocol.endpoints import Endpoint
-from groupstorm.trace.events import member as events
-from tests.clients.consumer.applications import GROUP, QUICK, TOPIC, ConsumerApplication, until
+from groupstorm.problems import InputError
+from tests.clients.consumer.applications import GROUP, QUICK, TOPIC, quick, until
 from tests.conformance.programs.building import kafka_java
 from tests.needs import needed
-from tests.oracle.build import build
-from tests.oracle.member.members import JavaMember
-from tests.oracle.member.situation import Act
 from tests.processes import run_process
 
 pytestmark = pytest.mark.slow
 
 PARTITIONS = 12
-OURS = ("a", "b", "c", "d")
-_ABOUT_PARTITIONS = (events.PartitionsAssigned, events.PartitionsRevoked, events.PartitionsLost)
+NEW: dict[str, Any] = {"group_protocol": "consumer"}
 OPTIONS = {"group.initial.rebalance.delay.ms": "0", "group.min.session.timeout.ms": "1000"}
 
 
@@ -58,200 +55,28 @@ async def kafka(
         yield broker
 
 
-class Production:
-    """Sends records to all partitions until it is stopped, and counts them."""
-
-    def __init__(self, address: str) -> None:
-        self.sent = 0
-        self._address = address
-        self._ends = False
-
-    async def run(self) -> None:
-        from aiokafka import AIOKafkaProducer
-
-        async with AIOKafkaProducer(bootstrap_servers=self._address) as producer:
-            while not self._ends:
-                for number in range(PARTITIONS):
-                    await producer.send(TOPIC, str(self.sent).encode(), partition=number)
-                await producer.flush()
-                self.sent += 1
-                await asyncio.sleep(0.02)
-
-    @asynccontextmanager
-    async def running(self) -> AsyncIterator[Production]:
-        task = asyncio.create_task(self.run())
-        yield self
-        self._ends = True
-        await task
-
-
-def has_settled(ours: Sequence[ConsumerApplication], others: int) -> bool:
-    """All our members are in one generation with even shares, and the others can have even shares too.
-
-    No member of ours is inside a call of its listener, whose event comes at the end of the call.
-    """
-    members = len(ours) + others
-    least, most = PARTITIONS // members, -(-PARTITIONS // members)
-    owned = [partition for one in ours for partition in one.owned]
-    generations = {one.generation for one in ours if one.is_classic}
-    return (
-        len(generations) <= 1
-        and None not in generations
-        and len(owned) == len(set(owned))
-        and all(least <= len(one.owned) <= most for one in ours)
-        and least * others <= PARTITIONS - len(owned) <= most * others
-        and all(one.owned == one.consumer.assignment for one in ours)
-        and all(
-            {f"{each.topic}-{each.partition}" for each in one.owned} == one.owned_by_events for one in ours
+async def test_a_pattern_is_resolved_by_kafka() -> None:
+    async with kafka() as broker:
+        consumer = CooperativeConsumer(
+            bootstrap_servers=broker.address,
+            group_id=GROUP,
+            **quick(subscription_pattern=f"{TOPIC[:2]}.*", **NEW),
         )
-    )
+        async with consumer:
+            reading = asyncio.create_task(consumer.getmany(timeout_ms=20_000))
+            await until(lambda: len(consumer.assignment) == PARTITIONS)
+            reading.cancel()
+            assert consumer.subscription == {TOPIC}
 
 
-async def described_group(bootstrap: Sequence[Endpoint]) -> tuple[str, int, int]:
-    """The group's state, its number of members, and the number of assigned partitions."""
-    cluster = ClusterClient(bootstrap, "admin", 10_000)
-    answer = await cluster.ask_any(
-        ClientApi(15, "DescribeGroups", 0, 5),
-        lambda types: types.make(types.root.__name__, groups=(GROUP,), include_authorized_operations=False),
-    )
-    cluster.close()
-    (group,) = answer.groups
-    given = [one.member_assignment for one in group.members if one.member_assignment]
-    count = sum(len(decode_assignment(assignment).partitions) for assignment in given)
-    return group.group_state, len(group.members), count
-
-
-class RollingRestart:
-    """Stops and starts our members in turn, and compares the calls and events of the staying ones."""
-
-    def __init__(self, broker: RunningBroker, others: int) -> None:
-        self._address = broker.address
-        self._bootstrap = broker.bootstrap
-        self._others = others
-        self.running: dict[str, ConsumerApplication] = {}
-        self.all: list[ConsumerApplication] = []
-        #: The partitions that members kept while another was stopped or started, and those of them in calls.
-        self.kept = 0
-        self.interrupted: list[tuple[str, set[TopicPartition]]] = []
-
-    def start(self, name: str) -> None:
-        application = ConsumerApplication(self._address, name, session_timeout_ms=10_000).start()
-        self.running[name] = application
-        self.all.append(application)
-
-    async def settle(self) -> None:
-        """Wait until our members have settled and the coordinator waits for no other member."""
-        members = len(self.running) + self._others
-        while True:
-            await until(lambda: has_settled(list(self.running.values()), self._others))
-            described = await described_group(self._bootstrap)
-            if described == ("Stable", members, PARTITIONS) and has_settled(
-                list(self.running.values()), self._others
-            ):
-                return
-
-    async def roll(self) -> None:
-        for name in OURS:
-            gone = self.running.pop(name)
-            before = self._note()
-            await gone.stop()
-            await self.settle()
-            self._compare(before)
-            before = self._note()
-            self.start(name)
-            await self.settle()
-            self._compare(before)
-
-    def _note(self) -> dict[str, tuple[set[TopicPartition], int, int]]:
-        return {
-            name: (one.owned, len(one.listener.calls), len(one.emitted)) for name, one in self.running.items()
-        }
-
-    def _compare(self, before: Mapping[str, tuple[set[TopicPartition], int, int]]) -> None:
-        """Partitions that a member kept are in no call of its listener and in no event of its trace."""
-        for name, (owned, calls, emitted) in before.items():
-            one = self.running[name]
-            stayed = owned & one.owned
-            self.kept += len(stayed)
-            touched = [partitions for _, partitions in one.listener.calls[calls:]]
-            for _, event in one.emitted[emitted:]:
-                if isinstance(event, _ABOUT_PARTITIONS):
-                    names = set(event.partitions)
-                    touched.append({each for each in stayed if f"{each.topic}-{each.partition}" in names})
-            self.interrupted += [(name, each & stayed) for each in touched if each & stayed]
-
-
-async def test_no_partition_of_a_staying_member_is_interrupted_by_a_rolling_restart() -> None:
-    """Four of our members and Kafka's Java consumer in one cooperative-sticky group."""
-    with needed():
-        built = await asyncio.to_thread(build)
-    async with kafka() as broker, JavaMember(built) as java:
-        await java.start(broker.bootstrap[0], _java_config(), (TOPIC,))
-        restart = RollingRestart(broker, others=1)
-        for name in OURS:
-            restart.start(name)
-        await restart.settle()
-        async with Production(broker.address).running() as production:
-            await restart.roll()
-        await until(lambda: _read_to(restart.running.values(), production.sent))
-        # before they close one after the other: who closes in the middle of a round has lost its partitions
-        assert [event for one in restart.all for event in one.of(events.PartitionsLost)] == []
-        _check_offsets(restart.all)
-        await java.act(Act.CLOSE)
-        await java.ended()
-        for one in restart.running.values():
-            await one.stop()
-    assert restart.interrupted == []
-    assert restart.kept > PARTITIONS
-    assert production.sent > 10
-    _check_java(java)
-
-
-def _java_config() -> dict[str, str | int]:
-    return {
-        "group.id": GROUP,
-        "client.id": "java",
-        "partition.assignment.strategy": "cooperative-sticky",
-        "heartbeat.interval.ms": 30,
-        "session.timeout.ms": 10_000,
-        "enable.auto.commit": "true",
-        "auto.offset.reset": "earliest",
-    }
-
-
-def _read_to(applications: Any, sent: int) -> bool:
-    """The last record of every partition of ours has been read."""
-    return all(
-        (one.offsets.get(partition.partition) or [-1])[-1] == sent - 1
-        for one in applications
-        for partition in one.owned
-    )
-
-
-def _check_offsets(applications: Sequence[ConsumerApplication]) -> None:
-    """No offset was read twice, and each owner read its partitions in order."""
-    for number in range(PARTITIONS):
-        read = [offset for one in applications for offset in one.offsets.get(number, ())]
-        assert len(read) == len(set(read)), number
-    for one in applications:
-        for offsets in one.offsets.values():
-            assert offsets == sorted(offsets)
-
-
-def _check_java(java: JavaMember) -> None:
-    """The listener of Kafka's consumer got the differences only, too."""
-    owned: set[str] = set()
-    for call in java.observed:
-        changed = set(call["partitions"])
-        if call["event"] == "onPartitionsAssigned":
-            assert not owned & changed
-            owned |= changed
-        else:
-            assert call["event"] == "onPartitionsRevoked"
-            assert changed <= owned
-            owned -= changed
-    assert owned == set()
-    assert len(java.observed) > 4
+async def test_a_broker_without_the_protocol_names_the_remedy() -> None:
+    async with kafka({"group.coordinator.rebalance.protocols": "classic"}) as broker:
+        consumer = CooperativeConsumer(
+            TOPIC, bootstrap_servers=broker.address, group_id=GROUP, **quick(**NEW)
+        )
+        with pytest.raises(InputError, match=r"Kafka 4.0 or later.*set group.protocol=classic"):
+            async with consumer:
+                await consumer.getone()
 
 
 # -- TLS and SASL ------------------------------------------------------------------------------------
