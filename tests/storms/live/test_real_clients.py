@@ -182,7 +182,6 @@ def test_a_library_that_is_not_installed_says_how_to_get_it(
         ("aiokafka", {"partition.assignment.strategy": ["cooperative-sticky"]}, "aiokafka has range"),
         ("confluent-kafka", {"partition.assignment.strategy": ["range", "cooperative-sticky"]},
          "does not take eager and cooperative"),
-        ("confluent-kafka", {"max.poll.interval.ms": 5000}, "at least session.timeout.ms"),
         ("kafka-python", {"client_profile": ["java"]}, "runs members of kafka-python only"),
         ("kafka-python", {"assign_ms": 10}, "assign_ms: a real assignor takes its own time"),
         ("kafka-python", {"concurrency": 4}, "concurrency: a worker process works on one record at a time"),

@@ -159,12 +159,6 @@ class Library:
                 f"partition.assignment.strategy: {', '.join(offered)}: {self.name} does not take eager and "
                 "cooperative assignors together: choose one kind"
             )
-        poll_ms, session_ms = settings.integer("max.poll.interval.ms"), settings.integer("session.timeout.ms")
-        if poll_ms < session_ms and self.profile == "librdkafka":
-            raise InputError(
-                f"max.poll.interval.ms: {poll_ms}: {self.name} expects at least "
-                f"session.timeout.ms ({session_ms})"
-            )
 
 
 #: The settings that the application of a worker process does not follow, and why.
