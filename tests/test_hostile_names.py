@@ -263,7 +263,7 @@ def check_tables(text: str) -> None:
 
 
 def check_page(file: Path) -> None:
-    """Of a page of HTML no name has become an element, in its data neither."""
+    """No name has become an element of a page of HTML, in its data neither."""
     text = file.read_text()
     assert seen(text) == []
     if text.startswith("<!doctype html>"):

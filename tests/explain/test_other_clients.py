@@ -192,7 +192,7 @@ def test_librdkafka_without_debug_that_is_too_slow_again(tmp_path: Path) -> None
 
 
 def test_librdkafka_without_debug_that_is_too_slow_and_later_silent(tmp_path: Path) -> None:
-    """What it was answered after the slow batch is not why its session ended, and the slow batch is known."""
+    """Its answer after the slow batch is not why its session ended, and the slow batch is known."""
     at = "%4|{}.000|{}|rdkafka#consumer-1| [thrd:main]: {}\n"
     late = "Application maximum poll interval (300000ms) exceeded by 2ms (adjust it): leaving group"
     refused = 'KafkaError{code=UNKNOWN_MEMBER_ID,val=25,str="Commit failed: Broker: Unknown member"}\n'

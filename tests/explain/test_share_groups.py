@@ -1,4 +1,4 @@
-"""What explain says of share groups, whose members have no generation and no rebalance that they wait in."""
+"""Explanations of share groups, whose members have no generation and no rebalance that they wait in."""
 
 from __future__ import annotations
 

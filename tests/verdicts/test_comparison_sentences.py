@@ -382,7 +382,7 @@ def test_a_lag_that_shrinks_until_the_end_of_the_run_is_told() -> None:
 
 
 def test_only_variants_with_all_the_same_reasons_share_a_sentence() -> None:
-    """Those of the first one are told."""
+    """The reasons of the first variant that shares a sentence are told, with its name."""
     behind = "the group cannot keep up (at the end the lag still grew by {} records a second)"
     restless = "the group did not come to rest (never at rest: 11 rounds (max.poll.interval.ms))"
     unfit = {

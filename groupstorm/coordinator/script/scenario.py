@@ -16,8 +16,8 @@ from groupstorm.coordinator.config import (
 from groupstorm.coordinator.modern.config import GROUP_OPTIONS, STREAMS_GROUP_TEXTS
 from groupstorm.problems import InputError
 
+#: The most partitions of a topic: each takes memory.
 PARTITIONS_MAX = 1_000_000
-"""Of a topic, because each takes memory."""
 
 
 class ScenarioFailed(Exception):
