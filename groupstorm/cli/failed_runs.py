@@ -255,8 +255,7 @@ def _livelock_lines(runs: Sequence[Run]) -> Iterable[str]:
             yield from _indented(f"{counted(foreign, 'time')} {what}")
     yield from _indented(cost_of(first.figures))
     if "max.poll.interval.ms" in found and outlasts_polls(first.scenario.settings):
-        interval_s = first.scenario.settings.integer("max.poll.interval.ms") / 1000
-        yield f"  it takes work of less than {seconds(interval_s)} from poll() to poll()"
+        yield _less_work(first.scenario.settings)
     elif has_fatal_record(first.scenario.settings):
         yield "  skipping the record, or a dead-letter topic, would end it"
 
@@ -295,6 +294,11 @@ def _remedy_named(remedy: Remedy, run: Run) -> str:
     return f"{named}\n    then the group settles, but cannot keep up: {growth}"
 
 
+def _less_work(settings: Settings) -> str:
+    interval_s = settings.integer("max.poll.interval.ms") / 1000
+    return f"  it takes work of less than {seconds(interval_s)} from poll() to poll()"
+
+
 def _indented(text: str) -> list[str]:
     return wrap(text, 78, initial_indent="  ", subsequent_indent="    ", break_long_words=False)
 
@@ -312,6 +316,8 @@ def _lines(run: Run, options: Sequence[str]) -> Iterable[str]:
     own = _own_assignors(scenario.settings)
     if Reason.LEFT_OUT in run.reasons.us and {*run.violations} == {OWNED_AT_END}:
         yield "  no member subscribes to them, or an assignor left them out: see `groupstorm check-assignor`"
+    elif set(run.violations) <= CONSEQUENCES and outlasts_polls(scenario.settings):
+        yield _less_work(scenario.settings)
     elif set(run.violations) <= CONSEQUENCES:
         yield "  nothing went on in the group: if members wait so long on purpose, raise settle_timeout_ms"
     elif not own and not options:

@@ -26,6 +26,8 @@ MEMBERS_VIEW: Final = "members"
 #: name (CooperativeStickyAssignor and its kin), and Kafka Streams' (cooperative since 2.4, KIP-429).
 COOPERATIVE_MARK = "cooperative"
 COOPERATIVE_NAMES = ("stream",)
+#: So many of the last departures and revocations are known: a watch has no end.
+_SPANS_MAX: Final = 1_000
 
 
 def is_cooperative(protocol: str | None) -> bool:
@@ -148,7 +150,7 @@ class Handovers:
         if event.revoking:
             self._revoking.setdefault(event.member_id, now_us)
         elif event.member_id in self._revoking:
-            self._held_up.append((self._revoking.pop(event.member_id), now_us, False))
+            self._hold(self._revoking.pop(event.member_id), now_us, False)
         for partition in before - held:
             self._release(now_us, partition, False)
         for partition in held - before:
@@ -157,13 +159,17 @@ class Handovers:
     def removed(self, now_us: int, event: events.MemberRemoved) -> None:
         expired = event.cause == Cause.SESSION_EXPIRED
         since_us = self._revoking.pop(event.member_id, now_us)
-        self._held_up.append((0 if expired else since_us, now_us, expired))
+        self._hold(0 if expired else since_us, now_us, expired)
         for partition in self._held.pop(event.member_id, ()):
             self._release(now_us, partition, expired)
 
     def _release(self, now_us: int, partition: str, expired: bool) -> None:
         granted_us = self.granted[partition][1]
         self._released.setdefault(partition, []).append((granted_us, now_us, expired))
+
+    def _hold(self, from_us: int, to_us: int, expired: bool) -> None:
+        self._held_up.append((from_us, to_us, expired))
+        del self._held_up[:-_SPANS_MAX]
 
     def held_up(self, from_us: int, to_us: int) -> tuple[int, bool]:
         """Return until when one member held up most of a wait, as it had partitions to give up or its session

@@ -133,6 +133,17 @@ def test_a_share_group_whose_last_consumers_died_late_has_nobody(tmp_path: Path)
     assert "keep up" not in ran.stderr
 
 
+def test_a_share_group_whose_batches_outlast_the_poll_interval_is_told_so(tmp_path: Path) -> None:
+    """500 records of 20 s each are in hand for hours; who leaves and comes back never settles."""
+    (tmp_path / "slow.yaml").write_text(
+        "{name: slow, settings: {group.protocol: share, members: 3, partitions: 2, record_rate: 2, "
+        "process_ms: 20s, max.poll.interval.ms: 1m, least_duration_ms: 4m}, steps: [{at_ms: 0, do: start}]}"
+    )
+    ran = groupstorm("run", "slow.yaml", "--out", "x", cwd=tmp_path)
+    assert "it takes work of less than 60.0 s from poll() to poll()" in ran.stderr
+    assert "settle_timeout_ms" not in ran.stderr
+
+
 def test_members_that_do_no_record_in_the_last_seconds_may_just_be_slow(tmp_path: Path) -> None:
     slow = [
         f"--set={name}={value}"
