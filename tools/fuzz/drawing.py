@@ -112,6 +112,9 @@ def _settings(draws: Draws) -> Document:
     for name, percent, values in _SOMETIMES:
         if draws.happens(percent):
             settings[name] = draws.one_of(values)
+    interval_ms = settings.get("max.poll.interval.ms")
+    if interval_ms and "librdkafka" in settings.get("client_profile", ()):  # it refuses longer sessions
+        settings["session.timeout.ms"] = min(settings.get("session.timeout.ms", interval_ms), interval_ms)
     if draws.happens(20):
         settings["member_settings"] = [_drifting(draws, settings) for _ in range(draws.between(1, 2))]
     return settings
