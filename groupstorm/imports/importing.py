@@ -25,7 +25,12 @@ from groupstorm.imports.prefixes import Writer, find_prefix
 from groupstorm.imports.provenance import Rows, Why, with_memberless_times, with_own_names
 from groupstorm.imports.source import POD, LogSource, Observation, with_topic_names
 from groupstorm.imports.spill import SpillingSorter
-from groupstorm.imports.timeline.group import NO_PARTITIONS, OWNERS_UNKNOWN, GroupRecord
+from groupstorm.imports.timeline.group import (
+    NO_PARTITIONS,
+    OWNERS_UNKNOWN,
+    OWNERS_UNKNOWN_MODERN,
+    GroupRecord,
+)
 from groupstorm.imports.timeline.groups import OWN_MEMBER_ID, GroupTimeline, ObservationsByGroup
 from groupstorm.imports.timeline.streams import THREAD
 from groupstorm.imports.timeline.summary import GroupSummary
@@ -280,7 +285,8 @@ def _describe(record: GroupRecord, rows: Rows, origin: str) -> None:
     event = imported.GroupImported(record.name, record.view, origin)
     rows.add(record.first, Source.WORLD, event, Why(rule="made by groupstorm import"), -9)
     if not record.summary.rounds_known and not record.owners_described:
-        unknown = NO_PARTITIONS if record.is_connect else OWNERS_UNKNOWN[record.is_modern]
+        unknown = OWNERS_UNKNOWN_MODERN if record.is_modern else OWNERS_UNKNOWN
+        unknown = NO_PARTITIONS if record.is_connect else unknown
         _, sentence = record.summary.missing.setdefault("ownership", (1, unknown))
         missing = imported.EvidenceMissing(record.name, "ownership", None, sentence)
         rows.add(record.first, Source.WORLD, missing, Why(missing=True), -8)

@@ -35,8 +35,9 @@ ADD_ASSIGNMENTS: Final = (
 )
 ADD_GENERATIONS: Final = "add the records of __consumer_offsets, or the log of the group's coordinator"
 _UNKNOWN: Final = "who owned which partition is not known"
-#: Of a classic group, and of one of KIP-848, in which no client leads.
-OWNERS_UNKNOWN: Final = f"{_UNKNOWN}: {ADD_ASSIGNMENTS}", f"{_UNKNOWN}: {ADD_GENERATIONS}"
+OWNERS_UNKNOWN: Final = f"{_UNKNOWN}: {ADD_ASSIGNMENTS}"
+#: Of KIP-848, in which no client leads.
+OWNERS_UNKNOWN_MODERN: Final = f"{_UNKNOWN}: {ADD_GENERATIONS}"
 _BETWEEN_DESCRIPTIONS: Final = (
     "what happened between two descriptions is known only by what differs: there may be more rebalances, and "
     "how long one took is not known"
@@ -374,7 +375,7 @@ class GroupRecord:
             self.emit(said, imported.OwnershipKnown(self.name, one.generation), None, Source.WORLD, -4)
         else:
             self.summary.rounds_unknown += 1
-            self.summary.missing.setdefault("ownership", (0, OWNERS_UNKNOWN[False]))
+            self.summary.missing.setdefault("ownership", (0, OWNERS_UNKNOWN))
             what = f"who got which partition in generation {one.generation}"
             self.is_missing(said, "ownership", one.generation, f"{what} is not known: {ADD_ASSIGNMENTS}", -4)
 
