@@ -248,8 +248,8 @@ def scaling_note(runs: Sequence[Run]) -> str | None:
     if not lost:
         return f"{text}. Every scale-up whose gain is known gained records over the rate before it."
     return (
-        f"{text}. {len(lost)} of {len(gains)} scale-ups lost records against the rate before: the worst went "
-        f"{min(lost)[1]}."
+        f"{text}. {len(lost)} of the {len(gains)} scale-ups whose gain is known lost records against the rate "
+        f"before: the worst went {min(lost)[1]}."
     )
 
 
