@@ -247,10 +247,8 @@ def scaling_note(runs: Sequence[Run]) -> str | None:
         return f"{text}."
     if not lost:
         return f"{text}. Every scale-up whose gain is known gained records over the rate before it."
-    return (
-        f"{text}. {len(lost)} of the {len(gains)} scale-ups whose gain is known lost records against the rate "
-        f"before: the worst went {min(lost)[1]}."
-    )
+    known = f"{len(lost)} of the {len(gains)} scale-ups whose gain is known"
+    return f"{text}. {known} lost records against the rate before: the worst went {min(lost)[1]}."
 
 
 def _counted(counts: Sequence[int], what: str) -> str:

@@ -8,7 +8,7 @@ from math import ceil
 from statistics import median
 from typing import Final, TypeVar
 
-from groupstorm.figures.table import Figures
+from groupstorm.figures.table import Figures, grows_in_most
 from groupstorm.history.protocols import CLASSIC, STREAMS
 from groupstorm.history.reasons import Reasons
 from groupstorm.verdicts.measures import BY_FIGURE, NOTICED_SHARE, spread_of
@@ -156,7 +156,7 @@ def _takes(runs: Sequence[Figures], busy: Sequence[float]) -> str:
     consumer counts as busy while it holds records, not while it works on some whose locks have ended."""
     if any(_outlasted(run) * _STEADY > sum((run.delivery_counts or {}).values()) for run in runs):
         return "others worked on records whose locks had ended, and this does not say how many it takes"
-    if any(run.lag_growth_per_second for run in runs):
+    if grows_in_most(runs):
         return "the lag grew, and it takes more than that"
     if any((run.lag_peak or 0) * _STEADY > (run.records_processed or 0) for run in runs):
         return "so many records waited at times that this does not say how many it takes"

@@ -56,6 +56,16 @@ def test_a_share_group_that_cannot_keep_up_is_not_given_a_number_of_consumers(
 
 
 @pytest.mark.slow
+def test_batches_that_end_unevenly_are_no_lag_that_grows() -> None:
+    """6 records a second of 1 s each keep 6 of 12 consumers busy, and 1 with what is delivered again. Behind
+    batches of ten the second half of this run does 0.1 records a second less than arrive."""
+    figures = storm("share-deploy", 2, "implicit").figures
+    assert 0 < (figures.lag_growth_per_second or 0) < 0.2
+    (takes,) = [one for one in compare_sentences({"implicit": [figures]}) if "implicit kept" in one]
+    assert "6.1 consumers busy in the mean: that takes 7 consumers at least" in takes
+
+
+@pytest.mark.slow
 def test_share_deploy_says_how_often_records_are_delivered_again() -> None:
     """Each of 12 consumers closes once. It holds ten records at most, and gives back all of them with
     implicit acknowledgement, those that are not done with explicit; one at most with polls of one."""
