@@ -11,6 +11,7 @@ order here; Java's order differs there, and for keys that are not ``Comparable``
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Generic, TypeVar
@@ -88,37 +89,68 @@ def _table_size_for(capacity: int) -> int:
     return 1 if capacity <= 1 else 1 << (capacity - 1).bit_length()
 
 
-class JavaHashMap(Generic[K, V]):
+class _HashMap(ABC, Generic[K, V]):
+    """A map in the order of `keys`. ``hash_of`` gives a key's ``hashCode`` (unsigned or signed)."""
+
+    __slots__ = ("_hash_of", "_values", "get")
+
+    #: The value of a key, or None: the dict's own method, because storms call it millions of times.
+    get: Callable[[K], V | None]
+
+    def __init__(self, hash_of: Callable[[K], int] | None) -> None:
+        self._hash_of: Callable[[K], int] = hash_of or string_hash
+        self._values: dict[K, V] = {}
+        self.get = self._values.get
+
+    @abstractmethod
+    def keys(self) -> list[K]:
+        """The keys in their order, a list of the caller's own."""
+
+    def items(self) -> Iterator[tuple[K, V]]:
+        """Key and value in their order; later changes of the map do not show."""
+        values = self._values
+        return iter([(key, values[key]) for key in self.keys()])
+
+    def values(self) -> list[V]:
+        """The values in the order of the keys, a list of the caller's own."""
+        values = self._values
+        return [values[key] for key in self.keys()]
+
+    def __getitem__(self, key: K) -> V:
+        return self._values[key]
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[K]:
+        return iter(self.keys())
+
+
+class JavaHashMap(_HashMap[K, V]):
     """A map that iterates as ``java.util.HashMap`` of JDK 17 with the same history would.
 
     A bucket keeps the order of insertion, and a growing table keeps the order within its buckets. So the
     whole order is the order of insertion, stably sorted by bucket, and a dict and the table's size are
-    enough state. ``hash_of`` gives a key's ``hashCode`` (unsigned or signed). The table never shrinks, so
-    the order depends on every key that was ever in the map.
+    enough state. The table never shrinks, so the order depends on every key that was ever in the map.
     """
 
     __slots__ = (
         "_capacity",
         "_fronts",
-        "_hash_of",
         "_head",
         "_order",
         "_spreads",
         "_threshold",
-        "_values",
-        "get",
     )
-
-    #: The value of a key, or None: the dict's own method, because storms call it millions of times.
-    get: Callable[[K], V | None]
 
     def __init__(
         self, hash_of: Callable[[K], int] | None = None, *, initial_capacity: int | None = None
     ) -> None:
         """``new HashMap<>()``, or ``new HashMap<>(initial_capacity)``."""
-        self._hash_of: Callable[[K], int] = hash_of or string_hash
-        self._values: dict[K, V] = {}
-        self.get = self._values.get
+        super().__init__(hash_of)
         self._spreads: dict[K, int] = {}
         #: Keys inserted at the front of their bucket, each before those with a smaller number; usually none.
         self._fronts: dict[K, int] | None = None
@@ -195,13 +227,6 @@ class JavaHashMap(Generic[K, V]):
             self._fronts.pop(key, None)
         return self._values.pop(key)
 
-    def clear(self) -> None:
-        """``clear``: empty, but the table keeps its size."""
-        self._values.clear()
-        self._fronts = None
-        self._spreads.clear()
-        self._order = None
-
     def first(self) -> K:
         """The key that iteration yields first; KeyError if there is none.
 
@@ -234,34 +259,12 @@ class JavaHashMap(Generic[K, V]):
             self._head = 0
         return order.copy()
 
-    def items(self) -> Iterator[tuple[K, V]]:
-        """Key and value in Java's order; later changes of the map do not show."""
-        values = self._values
-        return iter([(key, values[key]) for key in self.keys()])
-
-    def values(self) -> list[V]:
-        """The values in Java's order, a list of the caller's own."""
-        values = self._values
-        return [values[key] for key in self.keys()]
-
     def unordered_items(self) -> ItemsView[K, V]:
         """Key and value in no particular order, without the cost of ordering."""
         return self._values.items()
 
-    def __getitem__(self, key: K) -> V:
-        return self._values[key]
-
     def __setitem__(self, key: K, value: V) -> None:
         self.put(key, value)
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._values
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __iter__(self) -> Iterator[K]:
-        return iter(self.keys())
 
     def __repr__(self) -> str:
         return f"JavaHashMap({{{', '.join(f'{key!r}: {value!r}' for key, value in self.items())}}})"
@@ -290,7 +293,7 @@ def hash_order(
     return [distinct[place] for place in sorted(range(len(distinct)), key=slots.__getitem__)]
 
 
-class TimelineHashMap(Generic[K, V]):
+class TimelineHashMap(_HashMap[K, V]):
     """A map that iterates as Kafka's ``TimelineHashMap`` does at its latest epoch.
 
     Fibonacci hashing, at least two slots, doubled when more than 4/3 keys a slot would be in it, and each
@@ -299,15 +302,10 @@ class TimelineHashMap(Generic[K, V]):
     value back, which is the last of its slot then (SnapshottableHashTable.executeRevert).
     """
 
-    __slots__ = ("_hash_of", "_hashes", "_slots", "_values", "get")
-
-    #: The value of a key, or None: the dict's own method, because storms call it millions of times.
-    get: Callable[[K], V | None]
+    __slots__ = ("_hashes", "_slots")
 
     def __init__(self, hash_of: Callable[[K], int] | None = None) -> None:
-        self._hash_of: Callable[[K], int] = hash_of or string_hash
-        self._values: dict[K, V] = {}
-        self.get = self._values.get
+        super().__init__(hash_of)
         self._hashes: dict[K, int] = {}
         self._slots = 2
 
@@ -343,15 +341,6 @@ class TimelineHashMap(Generic[K, V]):
         last_first.reverse()
         return sorted(last_first, key=lambda key: hashes[key] >> shift)
 
-    def items(self) -> Iterator[tuple[K, V]]:
-        """Key and value in Kafka's order."""
-        return iter([(key, self._values[key]) for key in self.keys()])
-
-    def values(self) -> list[V]:
-        """The values in Kafka's order, a list of the caller's own."""
-        values = self._values
-        return [values[key] for key in self.keys()]
-
     def items_with(self, more: Mapping[K, V]) -> list[tuple[K, V]]:
         """Key and value as an older epoch is iterated: a slot's own, then those of ``more`` (keys of this
         map too: a snapshot's delta) that belong in it, last first (HistoricalIterator)."""
@@ -359,15 +348,3 @@ class TimelineHashMap(Generic[K, V]):
         last_first = [*self._values.items(), *more.items()]
         last_first.reverse()
         return sorted(last_first, key=lambda item: self._hashes[item[0]] >> shift)
-
-    def __getitem__(self, key: K) -> V:
-        return self._values[key]
-
-    def __contains__(self, key: object) -> bool:
-        return key in self._values
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def __iter__(self) -> Iterator[K]:
-        return iter(self.keys())
