@@ -7,8 +7,8 @@
 
 from __future__ import annotations
 
-from groupstorm.figures.accumulator import FiguresAccumulator, figures_by_group
+from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.answer import answer
 from groupstorm.figures.table import Figures
 
-__all__ = ["Figures", "FiguresAccumulator", "answer", "figures_by_group"]
+__all__ = ["Figures", "FiguresAccumulator", "answer"]

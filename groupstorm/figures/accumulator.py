@@ -200,23 +200,3 @@ class Window(NamedTuple):
 
 
 WHOLE = Window()
-
-
-def figures_by_group(rows: Iterable[Mapping[str, Any]], window: Window = WHOLE) -> dict[str, Figures]:
-    """The figures of every group in a trace, by group id in the order of its appearance.
-
-    ``rows``: as `groupstorm.trace.reader.read_rows` gives them. A group ends when the trace ends.
-    """
-    groups: dict[str, FiguresAccumulator] = {}
-    last_us = 0
-    for row in rows:
-        last_us, group = row["time_us"], row["group"]
-        entry = read_row(row)
-        if window.holds(last_us):
-            accumulator = groups.get(group)
-            if accumulator is None:
-                accumulator = groups[group] = FiguresAccumulator(window.from_us)
-            if entry is not None:
-                accumulator.add(*entry)
-    end_us = window.end(last_us)
-    return {group: one.figures(end_us) for group, one in groups.items()}

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from groupstorm.figures import figures_by_group
 from groupstorm.history.coordinator_view import CoordinatorView, is_cooperative
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import imported
 from groupstorm.trace.rows import as_mapping
 from groupstorm.trace.schema import Source
-from tests.figures.tracing import SECOND, Trace, consumer_group_trace, coordinator_trace
+from tests.figures.tracing import SECOND, Trace, consumer_group_trace, coordinator_trace, figures_by_group
 
 
 def test_the_coordinators_view_of_an_eager_group() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from groupstorm.figures import FiguresAccumulator
-from groupstorm.figures.accumulator import Window, figures_by_group
+from groupstorm.figures.accumulator import Window
 from groupstorm.history.unknown import figures_from_us
 from groupstorm.problems import ExitCode, InputError
 from groupstorm.storms.runs.run import chosen_assignors, run
@@ -18,6 +18,7 @@ from groupstorm.trace.events.scenario import ScenarioStarted
 from groupstorm.trace.reader import read_rows
 from groupstorm.trace.writer import NullSink
 from tests.command import groupstorm
+from tests.figures.tracing import figures_by_group
 
 SCENARIO = """
 name: restarts

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from groupstorm.figures import Figures, FiguresAccumulator
-from groupstorm.figures.accumulator import Window, figures_by_group
+from groupstorm.figures.accumulator import Window
 from groupstorm.history.ownership import Ownership
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.rows import as_mapping
 from groupstorm.trace.schema import Source
-from tests.figures.tracing import SECOND, Trace
+from tests.figures.tracing import SECOND, Trace, figures_by_group
 
 
 def test_requests_and_invariants_of_before_the_window_do_not_count() -> None:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from groupstorm.figures import Figures, FiguresAccumulator
+from groupstorm.figures.accumulator import WHOLE, Window
+from groupstorm.pipeline.trace_fold import read_groups
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
-from groupstorm.trace.rows import TracedEvent
+from groupstorm.trace.rows import TracedEvent, read_row
 from groupstorm.trace.schema import Source
 
 SECOND = 1_000_000
+
+
+def figures_by_group(rows: Iterable[Mapping[str, Any]], window: Window = WHOLE) -> Mapping[str, Figures]:
+    """The figures of every group, by `groupstorm analyze`'s own pass over all rows."""
+    return read_groups(((row, read_row(row)) for row in rows), (), window).figures
 
 
 class Trace:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from groupstorm.figures.accumulator import figures_by_group
 from groupstorm.figures.table import Figures
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.imports.output import Imported
 from groupstorm.trace.reader import read_rows
+from tests.figures.tracing import figures_by_group
 
 LOGS = Path(__file__).parent / "logs"
 BROKER: Final = "kafka.coordinator.group.GroupCoordinator"

@@ -19,7 +19,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from groupstorm.explain.explanation import explain
-from groupstorm.figures.accumulator import figures_by_group
 from groupstorm.imports.importing import Options, SourceKind, import_logs, kinds_of
 from groupstorm.imports.lines import Log, find_logs
 from groupstorm.imports.prefixes import Writer
@@ -158,13 +157,11 @@ def check(paths: Sequence[str], out: Path) -> None:
     assert [row["time_us"] for row in rows] == sorted(row["time_us"] for row in rows)
     assert all(row["provenance"] in ("observed", "inferred", "missing") for row in rows)
     assert [*story(rows, Selection(everything=True))]
-    figures = figures_by_group(rows)
-    assert figures
     analyzed = analyze_traces(Request({out.name: out}), [Part(out.name, out)]).figures
-    assert {group: analyzed[out.name, group].to_json() for group in figures} == {
-        group: one.to_json() for group, one in figures.items()
-    }
+    assert analyzed
     for one in explain(out):
+        assert one.history.figures is not None
+        assert one.history.figures.to_json() == analyzed[out.name, one.history.group].to_json()
         costs = [each.unowned_us for each in one.history.rebalances]
         costs += [each.unowned_us for each in one.history.absences]
         if one.history.unowned_us is not None:  # a figure in seconds, which a damaged year makes inexact

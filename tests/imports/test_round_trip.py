@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from groupstorm.figures.accumulator import figures_by_group
 from groupstorm.imports.importing import Options, import_logs
 from groupstorm.imports.lines import find_logs
 from groupstorm.problems import InputError
@@ -17,6 +16,7 @@ from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 from groupstorm.storms.scenario.preset_files import preset_names
 from groupstorm.trace.reader import read_rows
+from tests.figures.tracing import figures_by_group
 from tests.soaking import one_in
 from tools.log_printing.logs import LogKind, as_log
 

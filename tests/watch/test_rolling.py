@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from groupstorm.figures import Figures, FiguresAccumulator
-from groupstorm.figures.accumulator import Window, figures_by_group
+from groupstorm.figures.accumulator import Window
 from groupstorm.problems import InputError
 from groupstorm.watch.feed import WatchedRow, read_line
 from groupstorm.watch.rolling import CULPRITS_MAX, OTHERS, Carried, Rolling
 from groupstorm.watch.snapshot import read, write
 from tests.explain.explaining import storm
+from tests.figures.tracing import figures_by_group
 from tests.watch.rolling_rows import SECOND, SPAN_US, generation_row, rows_of, state_row
 
 STORMS = [
@@ -35,7 +36,7 @@ def trace(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return storm(folder, preset, variant, {"members": 4, "partitions": 8})
 
 
-def at_once(rows: list[WatchedRow], from_us: int, end_us: int) -> dict[str, Figures]:
+def at_once(rows: list[WatchedRow], from_us: int, end_us: int) -> Mapping[str, Figures]:
     """The figures of a window by `groupstorm analyze`'s own pass over all rows."""
     if from_us > 0:
         return figures_by_group((one.row for one in rows), Window(from_us, end_us))
