@@ -52,7 +52,7 @@ from groupstorm.clients.operations import (
     StopProcessing,
 )
 from groupstorm.coordinator.errors import NO_ERROR, Error
-from groupstorm.coordinator.messages import Heartbeat, JoinGroup, LeaveGroup
+from groupstorm.coordinator.messages import JoinGroup, LeaveGroup
 from groupstorm.trace.events import member as events
 
 Flow = Generator[Operation, Any, None]
@@ -100,10 +100,6 @@ class Membership(MemberSession):
         return self._assignment.user_data
 
     # -- what the heartbeat thread sends ---------------------------------------------------------
-
-    def heartbeat(self, generation: Generation) -> Heartbeat:
-        """The heartbeat of a member in ``generation``."""
-        return requests.heartbeat(self.config, generation)
 
     def poll_timed_out(self) -> LeaveGroup | None:
         """max.poll.interval.ms passed without a poll(): the LeaveGroup to send, if any.

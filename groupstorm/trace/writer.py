@@ -37,8 +37,6 @@ encode_row: Final = json.JSONEncoder(ensure_ascii=False, check_circular=False, s
 class JsonLinesWriter(TraceSink):
     """One JSON object per row, nulls left out, columns in the schema's order."""
 
-    suffix = ".jsonl"
-
     def __init__(self, path: Path, version: int = SCHEMA_VERSION) -> None:
         self.path = path
         self._partial = partial_path(path)
@@ -80,8 +78,6 @@ class ParquetWriter:
 
     Events are taken apart as they come: while they are at hand, and so that they need not be kept.
     """
-
-    suffix = ".parquet"
 
     def __init__(self, path: Path, version: int = SCHEMA_VERSION) -> None:
         self.path = path

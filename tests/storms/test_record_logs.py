@@ -23,7 +23,7 @@ def test_rates_that_change() -> None:
     logs = _logs((0, 1_000_000), (5_000_000, 0), (7_000_000, 500))
     assert logs.end(P0, 5_000_000) == logs.end(P0, 8_999_999) == 5_000
     assert [logs.rate(P0, us) for us in (4_999_999, 5_000_000, 7_000_000)] == [1_000_000, 0, 500]
-    assert (logs.arrived_us(P0, 4_999), logs.arrived_us(P0, 5_000)) == (5_000_000, 9_000_000)
+    assert (logs.curve(P0).arrived_us(4_999), logs.curve(P0).arrived_us(5_000)) == (5_000_000, 9_000_000)
     assert [logs.next_change_us(us) for us in (0, 5_000_000, 7_000_000)] == [5_000_000, 7_000_000, None]
 
 
@@ -33,7 +33,7 @@ def test_a_log_that_is_created_after_a_long_time_begins_empty() -> None:
     logs.create(P0, 5_000_000_000)
     assert [logs.end(P0, us) for us in (4_999_999_999, 5_000_000_000, 5_500_000_000)] == [0, 0, 1_000]
     assert [logs.rate(P0, us) for us in (4_999_999_999, 5_000_000_000, 6_000_000_000)] == [0, 2_000, 3_000]
-    assert logs.arrived_us(P0, 0) == 5_000_500_000
+    assert logs.curve(P0).arrived_us(0) == 5_000_500_000
 
 
 def test_a_log_that_is_created_again_is_empty_again() -> None:
@@ -70,7 +70,7 @@ def test_ends_are_the_sum_of_what_arrives_in_each_microsecond_from_the_creation_
         end = grown.numerator // grown.denominator
         assert logs.end(P0, now_us) == end
         for offset in range(seen, end):
-            assert logs.arrived_us(P0, offset) == now_us
+            assert logs.curve(P0).arrived_us(offset) == now_us
         seen = end
         if now_us >= created_us:
             grown += Fraction([rate for at, rate in rates if at <= now_us][-1], 10**9)

@@ -10,6 +10,7 @@ from groupstorm.clients.config import ConsumerConfig
 from groupstorm.clients.consumer_group.timing import Backoff
 from groupstorm.clients.membership import Membership
 from groupstorm.clients.operations import Disconnected
+from groupstorm.clients.requests import heartbeat
 from groupstorm.clients.wire.parts import ConsumerParts
 from groupstorm.clients.wire.waiting import RETRY_BACKOFF_MAX_MS, WakeEvent
 from groupstorm.coordinator.errors import Error
@@ -163,7 +164,7 @@ class Heartbeats:
 
     async def _beat(self) -> None:
         sent = self._membership.generation
-        response = await self._ask(self._membership.heartbeat(sent))
+        response = await self._ask(heartbeat(self._parts.config, sent))
         if isinstance(response, Disconnected):
             self.timers.failed(self._parts.clock())
         else:

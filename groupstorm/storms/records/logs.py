@@ -57,6 +57,7 @@ class LogCurve:
         return self.last_rate if now_us >= self.last_us else self._rates[self._piece(now_us)]
 
     def arrived_us(self, offset: int) -> int | None:
+        """The first microsecond at which the record of this offset is in the log; None: it never arrives."""
         needed = (offset + 1) * RECORD
         for piece, from_us in enumerate(self._from_us):
             rate, missing = self._rates[piece], needed - self._before[piece]
@@ -122,10 +123,6 @@ class RecordLogs:
     def rate(self, partition: TopicPartition, now_us: int) -> int:
         """Records per 1,000 seconds from now on."""
         return self.curve(partition).rate(now_us)
-
-    def arrived_us(self, partition: TopicPartition, offset: int) -> int | None:
-        """The first microsecond at which the record of this offset is in the log; None: it never arrives."""
-        return self.curve(partition).arrived_us(offset)
 
     def next_change_us(self, now_us: int) -> int | None:
         """The next time after ``now_us`` at which the rate of a partition changes that was asked for."""
