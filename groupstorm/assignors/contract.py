@@ -85,13 +85,11 @@ class Assignor(Protocol):
         ``owned`` is its whole last assignment, whatever it has revoked since; None before the first
         one.
         """
-        ...
 
     def assign(
         self, topics: Mapping[str, TopicMetadata], subscriptions: Mapping[str, Subscription]
     ) -> AssignmentResult:
         """Assign; members count in the order of ``subscriptions``. May raise `AssignmentRefused`."""
-        ...
 
 
 def subscription_user_data(assignor: Assignor, last: Assignment | None, generation: int) -> bytes | None:

@@ -93,15 +93,12 @@ class OwnershipListener(Protocol):
 
     def interval_begun(self, partition: str, member: str, position: int | None) -> None:
         """``position`` None: no row says where."""
-        ...
 
     def interval_ended(self, partition: str, member: str, position: int | None) -> None:
         """At the end of the trace the position is the model's; None if the partition was deleted."""
-        ...
 
     def gap_closed(self, gap: ClosedGap) -> None:
         """A time without an owner is over. It may have had no length."""
-        ...
 
 
 class GapSums:

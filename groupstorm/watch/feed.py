@@ -40,11 +40,9 @@ class Feed(Protocol):
 
     def catch_up(self, most_seconds: float) -> bool:
         """Read lines that are there, for so long at most; returns whether there are more."""
-        ...
 
     def follow(self, seconds: float) -> None:
         """Read for so long whatever comes."""
-        ...
 
 
 class WatchedRow(NamedTuple):

@@ -64,14 +64,12 @@ class FinalState(Protocol):
     @property
     def unanswered(self) -> Sequence[str]:
         """Names of the processes whose requests are still parked."""
-        ...
 
     def reads(self, topic: str) -> bool: ...
 
     @property
     def left_behind(self) -> Sequence[str]:
         """Names of members of a consumer group whose process is gone, and which no session removes."""
-        ...
 
 
 #: The setting that says whether a group that cannot settle fails a run.
@@ -149,7 +147,6 @@ class SettlingWorld(Protocol):
     @property
     def committed(self) -> Mapping[TopicPartition, int]:
         """The group's offsets now."""
-        ...
 
 
 class Settling:

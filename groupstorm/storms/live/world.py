@@ -48,7 +48,6 @@ class LiveConsumer(ConsumerProcess, Protocol):
     @property
     def settled(self) -> bool:
         """Whether it is in a generation and owns what that gave to it."""
-        ...
 
     @property
     def generation(self) -> int: ...

@@ -74,35 +74,29 @@ class StepHost(Protocol):
     @property
     def consumers(self) -> Mapping[str, ConsumerProcess]:
         """The members of the group by name."""
-        ...
 
     @property
     def processes(self) -> Mapping[str, Process]:
         """The processes that steps start and stop: consumers, or instances that hold them as threads."""
-        ...
 
     def new_process(self, index: int, name: str) -> Process: ...
 
     def use_release(self, number: int) -> None:
         """Processes that start from now on have the settings of this release."""
-        ...
 
     def add_partitions(self, topic: str, count: int) -> None: ...
 
     def trace(self, source: Source, event: TracedEvent) -> None:
         """Emit an event that happens now."""
-        ...
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]: ...
 
     def group_lags(self) -> list[int]:
         """The lag of every partition as an autoscaler sees it: from the committed offset to the log's end."""
-        ...
 
     def committed_records(self) -> int:
         """Records that the group has committed, over all partitions."""
-        ...
 
 
 def member_names(name: str, each: int) -> list[str]:
@@ -140,16 +134,13 @@ class ScenarioHost(StepHost, FinalState, Protocol):
     @property
     def requests(self) -> Mapping[tuple[str, str | None], int]:
         """(API, error) -> number of responses."""
-        ...
 
     @property
     def follow_ups(self) -> bool:
         """Whether members that are at rest will ask for another rebalance by themselves."""
-        ...
 
     def caught_up(self) -> bool:
         """Whether all records have been processed."""
-        ...
 
 
 #: The back-off of a container that fails again and again (kubelet, CrashLoopBackOff).

@@ -78,23 +78,18 @@ class RebalanceHooks(Protocol):
 
     def before_giving_up(self, operation: RunCallback) -> Mapping[TopicPartition, int]:
         """Partitions are about to go. Returns the positions to commit before the callback returns."""
-        ...
 
     def given_up(self, partitions: Sequence[TopicPartition]) -> None:
         """The process does not process these any more."""
-        ...
 
     def before_taking(self) -> None:
         """An assignment has come."""
-        ...
 
     def start_positions(self, committed: tuple[int, ...]) -> tuple[int, ...]:
         """Where to start; ``committed`` are the group's offsets, -1 if there is none."""
-        ...
 
     def fetching(self, begun: Sequence[TopicPartition]) -> None:
         """The positions of these are known: the process fetches."""
-        ...
 
 
 class _Assignment(NamedTuple):

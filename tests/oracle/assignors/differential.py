@@ -44,33 +44,27 @@ class Side(Protocol):
     @property
     def measured_in(self) -> str:
         """Return the unit that `size` counts."""
-        ...
 
     @property
     def golden_path(self) -> Path:
         """Where the golden cases lie."""
-        ...
 
     def random_cases(self, seed: int, count: int) -> Iterator[Case]:
         """The first cases of a seed, the assignors in turn; each depends on seed and number alone."""
-        ...
 
     def judge(self, case: Case, kafkas: Answer) -> Verdict: ...
 
     def form(self, case: Case, kafkas: Answer) -> str:
         """Which of Kafka's algorithms the case runs."""
-        ...
 
     def size(self, case: Case) -> int: ...
 
     @property
     def answer(self) -> Callable[[Case], Answer]:
         """Our answer to a case; InputError for what is none."""
-        ...
 
     def write_golden(self, ask: Ask) -> int:
         """Choose golden cases and ask Kafka anew; how many were written."""
-        ...
 
 
 class Found(NamedTuple):

@@ -58,7 +58,6 @@ class Member(Protocol):
 
     async def ended(self) -> None:
         """Wait until the consumer is closed."""
-        ...
 
 
 class OurMember:

@@ -59,23 +59,18 @@ class GroupProcess(Protocol):
     @property
     def settled(self) -> bool:
         """Whether it has joined and nothing is under way."""
-        ...
 
     def carry_out(self, operation: GroupOperation) -> None:
         """Do what the member asks for, beside heartbeats and looks for the coordinator."""
-        ...
 
     def refresh_topics(self) -> None:
         """The client fetches metadata now."""
-        ...
 
     def note_polls(self) -> None:
         """Tell the member of the application's last poll()."""
-        ...
 
     def nudge(self) -> None:
         """The application looks at its next poll()."""
-        ...
 
 
 class NetworkThread:

@@ -38,48 +38,39 @@ class GroupMember(Protocol):
     @property
     def owned(self) -> tuple[TopicPartition, ...]:
         """The partitions that the member owns as far as it knows."""
-        ...
 
     @property
     def generation(self) -> Generation:
         """The generation and the member id; of a consumer group's member, its epoch and id."""
-        ...
 
     @property
     def is_settled(self) -> bool:
         """Whether it has joined and asks for nothing more."""
-        ...
 
     @property
     def rejoin_needed(self) -> bool:
         """Whether the next poll() matters to the member."""
-        ...
 
     @property
     def awaits_poll(self) -> bool:
         """Whether the member waits for poll() also with a client that joins again at once."""
-        ...
 
     @property
     def heartbeating(self) -> bool:
         """Whether it sends heartbeats."""
-        ...
 
     @property
     def lost_cause(self) -> str:
         """Why it has lost what it owns; "" if it has not."""
-        ...
 
     @property
     def rebalance_protocol(self) -> RebalanceProtocol: ...
 
     def poll_timed_out(self) -> LeaveGroup | None:
         """max.poll.interval.ms has passed without a poll(). Returns a request to send."""
-        ...
 
     def commit_answered(self, error: Error, sent: Generation) -> None:
         """A commit was answered that had been sent in that generation."""
-        ...
 
 
 class Sender(Protocol):

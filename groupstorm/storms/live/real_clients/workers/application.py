@@ -52,7 +52,6 @@ class Client(Protocol):
 
     def poll(self, timeout_s: float, most: int) -> Sequence[Record]:
         """Up to ``most`` records. Raises Fatal if the consumer has ended."""
-        ...
 
     def close(self) -> None: ...
 
