@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from groupstorm.cli.failed_runs import requirements_of
-from groupstorm.cli.options import SeedOption, overrides, seed_range
+from groupstorm.cli.options import overrides, seed_range
 from groupstorm.cli.printing import Shape, print_grid, print_json, print_line, print_paragraphs, shape
 from groupstorm.cli.whatif import (
     print_agreement,
@@ -42,7 +42,7 @@ def advise(
     settings: list[str] | None = None,
     known: list[str] | None = None,
     group: str | None = None,
-    seed: SeedOption = None,
+    seed: int | None = None,
     seeds: int = SEEDS_DEFAULT,
     runs: int = 400,
     out: Path | None = None,

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from groupstorm.cli.failed_runs import check_variants_meet, require_invariants, requirements_of
 from groupstorm.cli.options import (
     ScenarioArgument,
-    SeedOption,
     broker_kind,
     broker_options,
     clients_of,
@@ -44,7 +41,6 @@ from groupstorm.storms.runs.run_folder import folder_stem, free_folder, write_js
 from groupstorm.storms.runs.several import (
     COMPARISON_FILE,
     SEEDS_DEFAULT,
-    SEEDS_MAX,
     Order,
     check_variants,
     forget_other_runs,
@@ -67,7 +63,7 @@ if TYPE_CHECKING:
 def compare(
     scenario: ScenarioArgument,
     variants: list[str] | None = None,
-    seed: SeedOption = None,
+    seed: int | None = None,
     settings: list[str] | None = None,
     out: Path | None = None,
     trace_format: str = "jsonl",
@@ -76,16 +72,7 @@ def compare(
     as_csv: bool = False,
     as_markdown: bool = False,
     everything: bool = False,
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            "--seeds",
-            min=1,
-            max=SEEDS_MAX,
-            help="Run this many seeds of every variant, from --seed on.",
-            show_default=f"{SEEDS_DEFAULT}; 1 with --on",
-        ),
-    ] = None,
+    seeds: int | None = None,
     ranked_by: str | None = None,
     require: list[str] | None = None,
     no_remedies: bool = False,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from groupstorm.problems import InputError
-from groupstorm.storms.scenario.files import MAX_SEED
 from groupstorm.storms.scenario.preset_files import preset_names
 from groupstorm.yaml_documents import parse_yaml
 
@@ -29,12 +28,6 @@ ScenarioArgument = Annotated[
         metavar="PRESET|FILE",
         help="A preset (`groupstorm list`) or a scenario file (.yaml, .toml).",
         autocompletion=_presets,
-    ),
-]
-SeedOption = Annotated[
-    int | None,
-    typer.Option(
-        "--seed", min=0, max=MAX_SEED, help="The same seed gives the same trace, to the byte. [default: 0]"
     ),
 ]
 

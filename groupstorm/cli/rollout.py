@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from groupstorm.cli.failed_runs import check_all_meet, require_invariants, requirements_of
-from groupstorm.cli.options import SeedOption, overrides
+from groupstorm.cli.options import overrides
 from groupstorm.cli.printing import command_line, print_json, print_made
 from groupstorm.cli.rollout_text import Answer, print_rollout, rollout_content
 from groupstorm.cli.run import print_assignor_failures
@@ -59,7 +59,7 @@ def rollout(
     against: str | None = None,
     alone: bool = False,
     seeds: int = SEEDS_DEFAULT,
-    seed: SeedOption = None,
+    seed: int | None = None,
     require: list[str] | None = None,
     as_json: bool = False,
     everything: bool = False,

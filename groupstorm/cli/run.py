@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from groupstorm.cli.failed_runs import check_all_meet, require_invariants, requirements_of
 from groupstorm.cli.options import (
     ScenarioArgument,
-    SeedOption,
     broker_kind,
     broker_options,
     clients_of,
@@ -55,7 +54,7 @@ if TYPE_CHECKING:
 def run(
     scenario: ScenarioArgument,
     variant: str | None = None,
-    seed: SeedOption = None,
+    seed: int | None = None,
     settings: list[str] | None = None,
     out: Path | None = None,
     trace_format: str = "jsonl",

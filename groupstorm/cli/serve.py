@@ -6,9 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
-
-import typer
+from typing import TYPE_CHECKING, NamedTuple
 
 from groupstorm.cli.printing import print_line
 from groupstorm.problems import InputError
@@ -27,12 +25,8 @@ _LISTEN = re.compile(r"(?P<host>\[[0-9A-Fa-f:.]+\]|[^:/\[\]\s]+):(?P<port>[0-9]{
 
 
 def serve(
-    host: Annotated[
-        str | None, typer.Option(help=f"Address to listen on; without it {DEFAULT_HOST}.")
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option(help=f"Port to listen on; without it {DEFAULT_PORT}, 0: a free one.")
-    ] = None,
+    host: str | None = None,
+    port: int | None = None,
     listen: str | None = None,
     topic: list[str] | None = None,
     setting: list[str] | None = None,
@@ -42,15 +36,7 @@ def serve(
     accept_loss: bool = False,
     brokers: int = 1,
     as_version: str = "4.x",
-    control: Annotated[
-        int | None,
-        typer.Option(
-            metavar="PORT",
-            min=0,
-            max=LAST_PORT,
-            help="Take orders over HTTP on 127.0.0.1: faults, pauses, members that expire; 0: a free port.",
-        ),
-    ] = None,
+    control: int | None = None,
     tls_cert: Path | None = None,
     tls_key: Path | None = None,
     tls_client_ca: Path | None = None,

@@ -7,18 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from groupstorm import __version__
 from groupstorm.cli.app import Stopped
 from groupstorm.cli.failed_runs import requirements_of
-from groupstorm.cli.options import (
-    SeedOption,
-    overrides,
-    seed_range,
-)
+from groupstorm.cli.options import overrides, seed_range
 from groupstorm.cli.printing import (
     Shape,
     command_line,
@@ -44,7 +38,7 @@ from groupstorm.report.sweeps import (
     sweep_notes,
 )
 from groupstorm.storms.runs.run_folder import folder_stem, free_folder, write_json
-from groupstorm.storms.runs.several import SEEDS_DEFAULT, SEEDS_MAX, weights_of
+from groupstorm.storms.runs.several import SEEDS_DEFAULT, weights_of
 from groupstorm.storms.runs.sweep import Sweep, check_sweep, parse_axis
 from groupstorm.storms.runs.sweep_runs import (
     DEFINITION_FILE,
@@ -65,17 +59,9 @@ def sweep(
     scenario: str | None = None,
     over: list[str] | None = None,
     variant: str | None = None,
-    seed: SeedOption = None,
+    seed: int | None = None,
     settings: list[str] | None = None,
-    seeds: Annotated[
-        int | None,
-        typer.Option(
-            "--seeds",
-            min=1,
-            max=SEEDS_MAX,
-            help=f"Run this many seeds of every point, from --seed on. [default: {SEEDS_DEFAULT}]",
-        ),
-    ] = None,
+    seeds: int | None = None,
     goal: list[str] | None = None,
     figure: str | None = None,
     ranked_by: str | None = None,

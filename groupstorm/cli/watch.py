@@ -9,12 +9,8 @@ import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated
-
-import typer
 
 from groupstorm.cli.printing import print_json, print_line, print_paragraph, print_progress
-from groupstorm.cli.serve import LAST_PORT
 from groupstorm.problems import CheckFailed, InputError
 from groupstorm.trace.topic import TopicAddress, check_bootstrap, check_topic
 from groupstorm.units import duration_us
@@ -40,16 +36,7 @@ def watch(
     alert: list[str] | None = None,
     on_alert: str | None = None,
     exit_on_alert: bool = False,
-    prometheus: Annotated[
-        int | None,
-        typer.Option(
-            "--prometheus",
-            metavar="PORT",
-            min=0,
-            max=LAST_PORT,
-            help="Serve the figures for Prometheus over HTTP; 0: a free port.",
-        ),
-    ] = None,
+    prometheus: int | None = None,
     prometheus_host: str = "127.0.0.1",
 ) -> None:
     """Watch a trace that is being written: figures of the last minutes, group by group.

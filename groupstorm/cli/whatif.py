@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from groupstorm.cli.compare import run_compared
-from groupstorm.cli.options import SeedOption, overrides, seed_range
+from groupstorm.cli.options import overrides, seed_range
 from groupstorm.cli.printing import Shape, print_command, print_grid, print_json, print_paragraph, shape
 from groupstorm.problems import InputError
 from groupstorm.report.grid import Grid, Row
@@ -33,7 +33,7 @@ def whatif(
     known: list[str] | None = None,
     group: str | None = None,
     scenario: Path | None = None,
-    seed: SeedOption = None,
+    seed: int | None = None,
     seeds: int = 5,
     out: Path | None = None,
     trace_format: str = "jsonl",
