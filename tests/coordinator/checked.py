@@ -72,3 +72,25 @@ def loaded(records: Iterable[Record]) -> GroupCoordinator:
     coordinator = GroupCoordinator(CoordinatorConfig(), member_ids=str, whole_records=True)
     coordinator.load(records, 0)
     return coordinator
+
+
+def check_loading(scripts: Iterable[Mapping[str, Any]], kind: type[Any], *facts: str) -> None:
+    """Fail if a coordinator that is loaded with what another wrote has not the same group of this kind, or if
+    a session of a member that it has loaded does not end."""
+    compared = 0
+    for script in scripts:
+        coordinator = coordinator_after(script)
+        other = loaded(coordinator.snapshot())
+        before, after = coordinator.group("g"), other.group("g")
+        if not isinstance(before, kind):
+            continue
+        compared += 1
+        assert isinstance(after, kind)
+        for fact in facts:
+            assert getattr(after, fact) == getattr(before, fact)
+        assert dict(after.members.items()) == dict(before.members.items())
+        assert dict(after.targets.items()) == dict(before.targets.items())
+        for member_id in after.members:
+            other.expire_session("g", member_id, 1)
+        assert not after.members
+    assert compared > 6

@@ -142,17 +142,6 @@ class ConsumerApplication:
         return set(self.listener.owned)
 
     @property
-    def owned_by_events(self) -> set[str]:
-        """The partitions by the emitted events; a call of the listener is emitted when the call has ended."""
-        owned: set[str] = set()
-        for _, event in self.emitted:
-            if isinstance(event, events.PartitionsAssigned):
-                owned |= set(event.partitions)
-            elif isinstance(event, events.PartitionsRevoked | events.PartitionsLost):
-                owned -= set(event.partitions)
-        return owned
-
-    @property
     def offsets(self) -> dict[int, list[int]]:
         """The offsets that were read of each partition, in order."""
         read: dict[int, list[int]] = {}
