@@ -11,6 +11,15 @@ from groupstorm.trace.schema import Source
 from tests.figures.tracing import SECOND, Trace
 
 
+def test_a_group_has_settled_so_long_after_the_window_began() -> None:
+    trace = Trace.begun("t-0")
+    trace.take(1, "a", 1, "t-0")
+    trace.crash(12, "a", 1, "t-0")
+    trace.take(17, "b", 2, "t-0")
+    trace.end(30)
+    assert trace.figures(10 * SECOND).settled_after_ms == 7000
+
+
 def test_requests_and_invariants_of_before_the_window_do_not_count() -> None:
     trace = Trace.begun("t-0")
     trace.add(1, Source.WORLD, world_events.RequestsCounted("g", "SyncGroup", None, 7))
