@@ -301,16 +301,23 @@ def test_a_static_member_without_a_poll_falls_silent_and_leaves_nothing(tmp_path
     assert finding.match.sentence.startswith("1 member sent no more heartbeats 1 time because max.poll.")
 
 
-def test_members_that_no_line_saw_coming_count_to_a_group_whose_log_begins_late(tmp_path: Path) -> None:
-    """Four of twelve are away at once, after five others that went: not half of the group."""
+@pytest.mark.parametrize(("seen", "restarted", "at_once"), [(False, 12, 4), (True, 3, 3)])
+def test_members_count_to_a_group_whose_rounds_say_no_number(
+    tmp_path: Path, seen: bool, restarted: int, at_once: int
+) -> None:
+    """Three of twelve that logs saw coming are away at once, or four of twelve in logs that begin late, after
+    five others that went: not half of the group."""
     rows: Rows = [
         {"s": 0, "source": "world", "event": "group_imported", "cause": "members", "detail": "{}"},
         {**FORMED[0], "previous_state": "unknown", "count": None},
-        *(removed(60, f"x{number}", f"x{number}-1", "left") for number in range(5)),
     ]
-    for number in range(12):
+    if seen:
+        rows += [added(0, f"m{number}", f"m{number}-1") for number in range(12)]
+    else:
+        rows += [removed(60, f"x{number}", f"x{number}-1", "left") for number in range(5)]
+    for number in range(restarted):
         rows.append(removed(300 + 5 * number, f"m{number}", f"m{number}-1", "left"))
         rows.append(added(318 + 5 * number, f"m{number}", f"m{number}-2"))
     found = explained(trace_of(tmp_path, [*sorted(rows, key=lambda row: row["s"]), END_OF_FORMED]))
     said = [one.match.sentence for one in found.findings if one.pattern.name == "deploy-wave"]
-    assert [sentence.split(",")[1] for sentence in said] == [" up to 4 at a time"]
+    assert [sentence.split(",")[1] for sentence in said] == [f" up to {at_once} at a time"]
