@@ -40,6 +40,25 @@ def owned_by_a(*partitions: str) -> Ownership:
     return ownership
 
 
+def test_two_owners_and_pauses_that_last_until_the_window_count_from_then_on() -> None:
+    ownership = owned_by_a("t-0", "t-1")
+    ownership.assign("b", ["t-0"], None, 0, 3)
+    ownership.pause("a", ["t-1"], None, 4)
+    ownership.begin_window(10)
+    ownership.finish(17)
+    assert (ownership.dual_us, ownership.paused_us) == (7, 7)
+
+
+def test_pauses_count_from_the_first_complete_assignment_on() -> None:
+    ownership = Ownership()
+    ownership.create(("t-0", "t-1"), 0)
+    ownership.assign("a", ["t-0"], None, 0, 0)
+    ownership.pause("a", ["t-0"], None, 3)
+    ownership.assign("b", ["t-1"], None, 0, 10)
+    ownership.finish(17)
+    assert (ownership.paused_us, ownership.nobody_us) == (7, 0)
+
+
 def test_of_a_callback_the_rest_counts_in_the_window() -> None:
     for callback_us, rest_us in ((5, 0), (10, 0), (12, 2), (90, 5)):
         ownership = owned_by_a("t-0")
