@@ -31,6 +31,18 @@ def test_requests_and_invariants_of_before_the_window_do_not_count() -> None:
     assert figures.invariants == {"group_settles": "held"}
 
 
+def test_a_change_of_before_the_window_does_not_count_though_the_group_settles_in_it() -> None:
+    trace = Trace.begun("t-0", "t-1")
+    trace.start(0, "a")
+    trace.round(1, 1, {"a": ("t-0", "t-1")})
+    trace.start(9, "b")
+    trace.revoke(11, "a", 1, "t-1")
+    trace.round(12, 2, {"a": ("t-0",), "b": ("t-1",)})
+    trace.end(20)
+    assert trace.figures(8 * SECOND).rounds_per_change == 1
+    assert trace.figures(10 * SECOND).rounds_per_change is None
+
+
 def owned_by_a(*partitions: str) -> Ownership:
     """From 0 us on."""
     ownership = Ownership()
@@ -41,8 +53,10 @@ def owned_by_a(*partitions: str) -> Ownership:
 
 
 def test_two_owners_and_pauses_that_last_until_the_window_count_from_then_on() -> None:
+    """Three owners are no more than two."""
     ownership = owned_by_a("t-0", "t-1")
     ownership.assign("b", ["t-0"], None, 0, 3)
+    ownership.assign("c", ["t-0"], None, 0, 12)
     ownership.pause("a", ["t-1"], None, 4)
     ownership.begin_window(10)
     ownership.finish(17)
