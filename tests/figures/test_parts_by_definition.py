@@ -61,7 +61,8 @@ def test_the_oldest_record_may_be_oldest_where_one_owner_overtakes_another() -> 
     """A record arrives each microsecond. One owner stands at 5; another one passes it at 15 us, twice as fast
     as records arrive. The record at 5 came at 6 us: it is 9 us old then, and younger before and after."""
     owners = [(5 * NANO, 0), (-25 * NANO, 2 * NANO)]
-    assert oldest_us(0, [Line(0, 0, NANO)], 0, owners, 10, 20) == 9
+    for one in (owners, owners[::-1]):
+        assert oldest_us(0, [Line(0, 0, NANO)], 0, one, 10, 20) == 9
 
 
 def test_the_oldest_record_is_looked_for_on_both_sides_of_the_instant_of_overtaking() -> None:
