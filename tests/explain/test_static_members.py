@@ -301,12 +301,19 @@ def test_a_static_member_without_a_poll_falls_silent_and_leaves_nothing(tmp_path
     assert finding.match.sentence.startswith("1 member sent no more heartbeats 1 time because max.poll.")
 
 
-@pytest.mark.parametrize(("seen", "restarted", "at_once"), [(False, 12, 4), (True, 3, 3)])
+@pytest.mark.parametrize(
+    ("seen", "restarted", "each_s", "away_s", "how"),
+    [
+        (False, 12, 5, 18, " up to 4 at a time"),
+        (True, 3, 5, 18, " up to 3 at a time"),
+        (True, 3, 0.8, 0.5, " one after the other"),
+    ],
+)
 def test_members_count_to_a_group_whose_rounds_say_no_number(
-    tmp_path: Path, seen: bool, restarted: int, at_once: int
+    tmp_path: Path, seen: bool, restarted: int, each_s: float, away_s: float, how: str
 ) -> None:
     """Three of twelve that logs saw coming are away at once, or four of twelve in logs that begin late, after
-    five others that went: not half of the group."""
+    five others that went: not half of the group. Who is back at once has not stopped with the next one."""
     rows: Rows = [
         {"s": 0, "source": "world", "event": "group_imported", "cause": "members", "detail": "{}"},
         {**FORMED[0], "previous_state": "unknown", "count": None},
@@ -316,8 +323,9 @@ def test_members_count_to_a_group_whose_rounds_say_no_number(
     else:
         rows += [removed(60, f"x{number}", f"x{number}-1", "left") for number in range(5)]
     for number in range(restarted):
-        rows.append(removed(300 + 5 * number, f"m{number}", f"m{number}-1", "left"))
-        rows.append(added(318 + 5 * number, f"m{number}", f"m{number}-2"))
+        down_s = 300 + each_s * number
+        rows.append(removed(down_s, f"m{number}", f"m{number}-1", "left"))
+        rows.append(added(down_s + away_s, f"m{number}", f"m{number}-2"))
     found = explained(trace_of(tmp_path, [*sorted(rows, key=lambda row: row["s"]), END_OF_FORMED]))
     said = [one.match.sentence for one in found.findings if one.pattern.name == "deploy-wave"]
-    assert [sentence.split(",")[1] for sentence in said] == [f" up to {at_once} at a time"]
+    assert [sentence.split(",")[1] for sentence in said] == [how]

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from groupstorm.explain.findings import Match
@@ -302,9 +303,11 @@ def _span(wave: Sequence[Restart]) -> tuple[int, int]:
 
 
 def _stopped_together(wave: Sequence[Restart]) -> int:
-    """The largest number of processes that were away at once, or stopped within a second (blue-green)."""
-    stops = sorted(one.stopped_us for one in wave if one.stopped_us is not None)
-    within = (bisect_right(stops, us + SECOND_US) - number for number, us in enumerate(stops))
+    """The largest number of processes that were away at once, or stopped within a second (blue-green), before
+    the first of them was back."""
+    stops = sorted((one.stopped_us, one.up_us) for one in wave if one.stopped_us is not None)
+    ends = (min(us + SECOND_US, up_us - 1) if up_us > us else us + SECOND_US for us, up_us in stops)
+    within = (bisect_right(stops, end, key=itemgetter(0)) - number for number, end in enumerate(ends))
     return -(-max(away_most(wave), *within, 0) // _threads({one.went.member for one in wave}))
 
 
