@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from tests.explain.explaining import (
     scenario_storm,
     trace_of,
 )
+from tests.explain.test_first_answers import answer
+from tests.imports.importing import broker_line
 from tests.watch.rolling_rows import GROUP
 
 Row = dict[str, Any]
@@ -329,3 +332,18 @@ def test_members_count_to_a_group_whose_rounds_say_no_number(
     found = explained(trace_of(tmp_path, [*sorted(rows, key=lambda row: row["s"]), END_OF_FORMED]))
     said = [one.match.sentence for one in found.findings if one.pattern.name == "deploy-wave"]
     assert [sentence.split(",")[1] for sentence in said] == [how]
+
+
+def test_a_brokers_log_does_not_say_whether_a_process_has_a_twin_or_starts_again(tmp_path: Path) -> None:
+    ids = [f"i-{number}0000000-0000-0000-0000-000000000000" for number in range(4)]
+    log = "".join(
+        broker_line(
+            f"10:0{minute}:00,000",
+            f"Static member i of group g with unknown member id rejoins, assigning new member id {new}, "
+            f"while old member id {old} will be removed.",
+        )
+        for minute, (old, new) in enumerate(pairwise(ids))
+    )
+    (finding,) = answer(tmp_path, log).findings
+    assert finding.pattern.name == "static-fenced"
+    assert finding.match.unknown.startswith("whether it is one process that ends and starts again")
