@@ -57,7 +57,8 @@ def advice_for(finding: Finding, history: History) -> str:
     if history.has_threads:
         text = _OF_KIND.get(("streams", pattern.name), text).replace("protocol=consumer", "protocol=streams")
     if history.is_consumer_group:
-        if history.settings.get("topic_pattern") is None:  # a pattern that clients match themselves
+        # members that match a pattern themselves tell of a new topic; new partitions the coordinator sees
+        if all(one.cause != Cause.MEMBER_UPDATED for one in match.rebalances):
             text = _OF_KIND.get(("epochs", pattern.name), text)
         text = text.replace(" session.timeout.ms", " group.consumer.session.timeout.ms")
     if history.is_shared:

@@ -19,6 +19,7 @@ from groupstorm.history.reasons import GapReasons, Reason, Reasons
 from groupstorm.history.rebalances import Absence, Row
 from groupstorm.imports.output import writers_of_logs
 from groupstorm.problems import InputError
+from groupstorm.trace.events.imported import SIMPLE_COMMIT
 from groupstorm.trace.reader import read_entries
 from groupstorm.trace.rows import TraceEntry
 from groupstorm.wording import counted, lasting, listed, some
@@ -252,6 +253,8 @@ class OneMember:
         self._first_us: int | None = None
 
     def add(self, row: Row) -> None:
+        if row.get("api") == SIMPLE_COMMIT:
+            return
         self._logs.update(place.rpartition(":")[0] for place in row.get("evidence") or ())
         event = row["event"]
         if row["source"] != "member" or "member" not in row:

@@ -121,3 +121,15 @@ def test_members_without_an_entry_get_no_bytes() -> None:
     answer = perform_assignment(FirstOnly(), {"t0": 1}, members)
     assert list(answer) == ["a"]
     assert decode_assignment(answer["a"]).partitions == (("t0", 0),)
+
+
+def test_static_members_keep_their_ranges_by_instance() -> None:
+    """KIP-345: a restarted static member has another id, and the same range."""
+    subscription = encode_subscription(Subscription(("t0",)))
+    first = perform_assignment(
+        registry.get("range"), {"t0": 2}, [("x", "i1", subscription), ("y", "i2", subscription)]
+    )
+    second = perform_assignment(
+        registry.get("range"), {"t0": 2}, [("z", "i1", subscription), ("a", "i2", subscription)]
+    )
+    assert (first["x"], first["y"]) == (second["z"], second["a"])

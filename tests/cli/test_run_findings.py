@@ -133,6 +133,16 @@ def test_a_share_group_whose_last_consumers_died_late_has_nobody(tmp_path: Path)
     assert "keep up" not in ran.stderr
 
 
+def test_a_group_that_died_of_a_record_was_ended_by_no_step(tmp_path: Path) -> None:
+    (tmp_path / "dead.yaml").write_text(
+        "{name: dead, settings: {members: 2, partitions: 2, record_rate: 10, restart_failed: false, "
+        "slow_records: [{partition: 0, offset: 300, takes: 1s, then: crash}], least_duration_ms: 2m}, "
+        "steps: [{at_ms: 0, do: start}]}"
+    )
+    ran = groupstorm("run", "dead.yaml", "--out", "x", cwd=tmp_path)
+    assert "nobody processes any of the 20 records a second that arrive" in ran.stderr
+
+
 def test_a_share_group_whose_batches_outlast_the_poll_interval_is_told_so(tmp_path: Path) -> None:
     """500 records of 20 s each are in hand for hours; who leaves and comes back never settles."""
     (tmp_path / "slow.yaml").write_text(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from groupstorm.explain.advice import advice_for
 from tests.explain.explaining import (
     added,
@@ -209,19 +211,26 @@ def test_the_first_processes_of_a_wave_may_come_before_one_leaves(tmp_path: Path
     assert wave.rebalances == found.history.rebalances
 
 
+@pytest.mark.parametrize(
+    ("step", "advice"),
+    [
+        ("do: create-topic, topic: topic-new, partitions: 8", "metadata.max.age.ms bounds how long"),
+        ("do: add-partitions, topic: topic-0, partitions: 16", "Nothing to turn: the coordinator sees"),
+    ],
+)
 def test_clients_that_match_a_pattern_themselves_see_a_topic_when_their_metadata_are_old(
-    tmp_path: Path,
+    tmp_path: Path, step: str, advice: str
 ) -> None:
     trace = scenario_storm(
         tmp_path,
-        """
+        f"""
         name: pattern
         figures_from: warm_up_ms
-        settings: {group.protocol: consumer, members: 4, partitions: 12, topic_pattern: "topic-.*"}
-        steps: [{at_ms: 0, do: start}, {at_ms: 62s, do: create-topic, topic: topic-new, partitions: 8}]
+        settings: {{group.protocol: consumer, members: 4, partitions: 12, topic_pattern: "topic-.*"}}
+        steps: [{{at_ms: 0, do: start}}, {{at_ms: 62s, {step}}}]
         """,
     )
     found = explained(trace)
     [topics] = [one for one in found.findings if one.pattern.name == "topics-changed"]
     assert topics.rebalances == found.history.rebalances
-    assert advice_for(topics, found.history).startswith("metadata.max.age.ms bounds how long")
+    assert advice_for(topics, found.history).startswith(advice)

@@ -10,7 +10,7 @@ import pytest
 from groupstorm.problems import InputError
 from tests.explain.explaining import names
 from tests.explain.test_first_answers import answer, printed
-from tests.imports.importing import client_line, figures, import_texts, rows
+from tests.imports.importing import client_line, figures, generation, import_texts, rows
 
 SPRING = (
     "2026-03-04 10:{}.000  INFO 1 --- [ntainer#0-{}-C-1] o.s.k.l.KafkaMessageListenerContainer    : g: "
@@ -229,6 +229,12 @@ def test_a_reader_of_flink_whose_commits_are_refused(tmp_path: Path) -> None:
     assert names(one) == ["assigned-by-hand"]
     said = "flink-0's simple OffsetCommit requests were refused 2 times in 60.0 s"
     assert one.findings[0].match.sentence.startswith(said)
+    joined = f"Successfully joined group with generation {generation(1, 'app-1')}"
+    late = "consumer poll timeout has expired. It did not poll"
+    lines = ("Subscribed to topic(s): t", "(Re-)joining group", joined, late)
+    beside = answer(tmp_path, "".join(client_line(0, line, "app") for line in lines) + log)
+    assert beside.alone is not None, "one member alone is heard"
+    assert "subscriptions" not in beside.history.missing
 
 
 def test_consumers_of_a_group_whose_coordinators_log_is_not_there(tmp_path: Path) -> None:

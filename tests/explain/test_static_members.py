@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from tests.explain.explaining import (
     scenario_storm,
     trace_of,
 )
+from tests.explain.test_first_answers import answer
+from tests.imports.importing import broker_line
 from tests.watch.rolling_rows import GROUP
 
 Row = dict[str, Any]
@@ -301,16 +304,46 @@ def test_a_static_member_without_a_poll_falls_silent_and_leaves_nothing(tmp_path
     assert finding.match.sentence.startswith("1 member sent no more heartbeats 1 time because max.poll.")
 
 
-def test_members_that_no_line_saw_coming_count_to_a_group_whose_log_begins_late(tmp_path: Path) -> None:
-    """Four of twelve are away at once, after five others that went: not half of the group."""
+@pytest.mark.parametrize(
+    ("seen", "restarted", "each_s", "away_s", "how"),
+    [
+        (False, 12, 5, 18, " up to 4 at a time"),
+        (True, 3, 5, 18, " up to 3 at a time"),
+        (True, 3, 0.8, 0.5, " one after the other"),
+    ],
+)
+def test_members_count_to_a_group_whose_rounds_say_no_number(
+    tmp_path: Path, seen: bool, restarted: int, each_s: float, away_s: float, how: str
+) -> None:
+    """Three of twelve that logs saw coming are away at once, or four of twelve in logs that begin late, after
+    five others that went: not half of the group. Who is back at once has not stopped with the next one."""
     rows: Rows = [
         {"s": 0, "source": "world", "event": "group_imported", "cause": "members", "detail": "{}"},
         {**FORMED[0], "previous_state": "unknown", "count": None},
-        *(removed(60, f"x{number}", f"x{number}-1", "left") for number in range(5)),
     ]
-    for number in range(12):
-        rows.append(removed(300 + 5 * number, f"m{number}", f"m{number}-1", "left"))
-        rows.append(added(318 + 5 * number, f"m{number}", f"m{number}-2"))
+    if seen:
+        rows += [added(0, f"m{number}", f"m{number}-1") for number in range(12)]
+    else:
+        rows += [removed(60, f"x{number}", f"x{number}-1", "left") for number in range(5)]
+    for number in range(restarted):
+        down_s = 300 + each_s * number
+        rows.append(removed(down_s, f"m{number}", f"m{number}-1", "left"))
+        rows.append(added(down_s + away_s, f"m{number}", f"m{number}-2"))
     found = explained(trace_of(tmp_path, [*sorted(rows, key=lambda row: row["s"]), END_OF_FORMED]))
     said = [one.match.sentence for one in found.findings if one.pattern.name == "deploy-wave"]
-    assert [sentence.split(",")[1] for sentence in said] == [" up to 4 at a time"]
+    assert [sentence.split(",")[1] for sentence in said] == [how]
+
+
+def test_a_brokers_log_does_not_say_whether_a_process_has_a_twin_or_starts_again(tmp_path: Path) -> None:
+    ids = [f"i-{number}0000000-0000-0000-0000-000000000000" for number in range(4)]
+    log = "".join(
+        broker_line(
+            f"10:0{minute}:00,000",
+            f"Static member i of group g with unknown member id rejoins, assigning new member id {new}, "
+            f"while old member id {old} will be removed.",
+        )
+        for minute, (old, new) in enumerate(pairwise(ids))
+    )
+    (finding,) = answer(tmp_path, log).findings
+    assert finding.pattern.name == "static-fenced"
+    assert finding.match.unknown.startswith("whether it is one process that ends and starts again")

@@ -169,8 +169,8 @@ steps:
   - {at_ms: 50m, do: lose-host, members: [3]}
   - {at_ms: 70m, do: add, count: 1}
 """
-    found = names(explained(scenario_storm(tmp_path, text)))
-    assert "deploy-wave" in found
+    found = {one.pattern.name: one.match for one in explained(scenario_storm(tmp_path, text)).findings}
+    assert "one after the other" in found["deploy-wave"].sentence, "two threads are one process"
     assert "autoscaler-flapping" not in found
 
 

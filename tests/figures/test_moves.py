@@ -47,6 +47,21 @@ def test_a_member_of_the_generation_before_is_not_awaited() -> None:
     assert trace.figures().moves == 0
 
 
+def test_an_assignment_of_an_earlier_generation_is_not_the_one_awaited() -> None:
+    """The callback of generation 1 returns when generation 2 is Stable."""
+    trace = Trace.begun("t-0")
+    trace.start(0, "a")
+    trace.state_to(1, "PreparingRebalance", 0)
+    trace.state_to(1, "CompletingRebalance", 2)
+    trace.join(1, "a", 2)
+    trace.state_to(1, "Stable", 2)
+    trace.sync(1, "a", 2, "t-0")
+    trace.take(2, "a", 1, "t-0")
+    assert trace.figures().moves is None
+    trace.take(3, "a", 2)
+    assert trace.figures().moves == 0
+
+
 def consumer_group(*taken_at_s: float) -> Trace:
     """a owns t-0 and t-1; b gets t-2 and t-3 one by one in one epoch, and takes each at its time."""
     trace = Trace.begun("t-0", "t-1", "t-2", "t-3")

@@ -1,11 +1,11 @@
-"""Records against sets of offsets, their arrival, and generations without progress."""
+"""Records against sets of offsets, their arrival and age, and generations without progress."""
 
 from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from groupstorm.history.frontier import arrived_us
+from groupstorm.history.frontier import arrived_us, oldest_us
 from groupstorm.history.records import NANO, Line, RecordSums
 from groupstorm.history.rounds import Progress
 
@@ -46,7 +46,7 @@ def test_records_are_counted_as_sets_of_offsets(
     )
 
 
-# -- the arrival of records --------------------------------------------------------------------------
+# -- the arrival and the age of records --------------------------------------------------------------
 
 
 def test_a_record_arrives_in_the_microsecond_in_which_the_log_reaches_it() -> None:
@@ -55,6 +55,21 @@ def test_a_record_arrives_in_the_microsecond_in_which_the_log_reaches_it() -> No
     assert [arrived_us([stands], position) for position in (0, 1)] == [10, None]
     jumps = [stands, Line(1, 50, 5)]
     assert [arrived_us(jumps, position) for position in (1, NANO, NANO + 1)] == [50, 50, 51]
+
+
+def test_the_oldest_record_may_be_oldest_where_one_owner_overtakes_another() -> None:
+    """A record arrives each microsecond. One owner stands at 5; another one passes it at 15 us, twice as fast
+    as records arrive. The record at 5 came at 6 us: it is 9 us old then, and younger before and after."""
+    owners = [(5 * NANO, 0), (-25 * NANO, 2 * NANO)]
+    for one in (owners, owners[::-1]):
+        assert oldest_us(0, [Line(0, 0, NANO)], 0, one, 10, 20) == 9
+
+
+def test_the_oldest_record_is_looked_for_on_both_sides_of_the_instant_of_overtaking() -> None:
+    """Ten records a microsecond: the one behind offset 5 came at 1 us. The second owner passes between 15 and
+    16 us. At 16 us it is at 5.2, so that the record that waits still is the one of 1 us; then it is fast."""
+    owners = [(5 * NANO, 0), (-394_800_000_000, 25 * NANO)]
+    assert oldest_us(0, [Line(0, 0, 10 * NANO)], 0, owners, 10, 20) == 15
 
 
 # -- generations without progress --------------------------------------------------------------------

@@ -11,6 +11,15 @@ from groupstorm.trace.schema import Source
 from tests.figures.tracing import SECOND, Trace, figures_by_group
 
 
+def test_a_group_has_settled_so_long_after_the_window_began() -> None:
+    trace = Trace.begun("t-0")
+    trace.take(1, "a", 1, "t-0")
+    trace.crash(12, "a", 1, "t-0")
+    trace.take(17, "b", 2, "t-0")
+    trace.end(30)
+    assert trace.figures(10 * SECOND).settled_after_ms == 7000
+
+
 def test_requests_and_invariants_of_before_the_window_do_not_count() -> None:
     trace = Trace.begun("t-0")
     trace.add(1, Source.WORLD, world_events.RequestsCounted("g", "SyncGroup", None, 7))
@@ -22,6 +31,18 @@ def test_requests_and_invariants_of_before_the_window_do_not_count() -> None:
     assert figures.invariants == {"group_settles": "held"}
 
 
+def test_a_change_of_before_the_window_does_not_count_though_the_group_settles_in_it() -> None:
+    trace = Trace.begun("t-0", "t-1")
+    trace.start(0, "a")
+    trace.round(1, 1, {"a": ("t-0", "t-1")})
+    trace.start(9, "b")
+    trace.revoke(11, "a", 1, "t-1")
+    trace.round(12, 2, {"a": ("t-0",), "b": ("t-1",)})
+    trace.end(20)
+    assert trace.figures(8 * SECOND).rounds_per_change == 1
+    assert trace.figures(10 * SECOND).rounds_per_change is None
+
+
 def owned_by_a(*partitions: str) -> Ownership:
     """From 0 us on."""
     ownership = Ownership()
@@ -29,6 +50,27 @@ def owned_by_a(*partitions: str) -> Ownership:
     ownership.create(partitions, 0)
     ownership.assign("a", partitions, None, 0, 0)
     return ownership
+
+
+def test_two_owners_and_pauses_that_last_until_the_window_count_from_then_on() -> None:
+    """Three owners are no more than two."""
+    ownership = owned_by_a("t-0", "t-1")
+    ownership.assign("b", ["t-0"], None, 0, 3)
+    ownership.assign("c", ["t-0"], None, 0, 12)
+    ownership.pause("a", ["t-1"], None, 4)
+    ownership.begin_window(10)
+    ownership.finish(17)
+    assert (ownership.dual_us, ownership.paused_us) == (7, 7)
+
+
+def test_pauses_count_from_the_first_complete_assignment_on() -> None:
+    ownership = Ownership()
+    ownership.create(("t-0", "t-1"), 0)
+    ownership.assign("a", ["t-0"], None, 0, 0)
+    ownership.pause("a", ["t-0"], None, 3)
+    ownership.assign("b", ["t-1"], None, 0, 10)
+    ownership.finish(17)
+    assert (ownership.paused_us, ownership.nobody_us) == (7, 0)
 
 
 def test_of_a_callback_the_rest_counts_in_the_window() -> None:

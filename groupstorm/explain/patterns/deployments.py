@@ -6,6 +6,8 @@ import math
 from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
+from itertools import accumulate
+from operator import itemgetter
 from typing import Final, NamedTuple
 
 from groupstorm.explain.findings import Match
@@ -157,7 +159,7 @@ def autoscaler(history: History) -> Match | None:
     from_us = formed_us(history)
     changes = [one for one in history.changes if one.time_us > from_us and one.cause not in OF_COORDINATOR]
     threads = _threads({one.member for one in changes})
-    turns = _turns(_sizes(changes), _members_before(history, from_us + 1) or 0, threads)
+    turns = _turns(_sizes(changes), _members_before(history, from_us + 1), threads)
     if len(turns) <= TURNS_MIN:
         return None
     from_us, to_us = turns[0].from_us, turns[-1].to_us
@@ -301,9 +303,11 @@ def _span(wave: Sequence[Restart]) -> tuple[int, int]:
 
 
 def _stopped_together(wave: Sequence[Restart]) -> int:
-    """The largest number of processes that were away at once, or stopped within a second (blue-green)."""
-    stops = sorted(one.stopped_us for one in wave if one.stopped_us is not None)
-    within = (bisect_right(stops, us + SECOND_US) - number for number, us in enumerate(stops))
+    """The largest number of processes that were away at once, or stopped within a second (blue-green), before
+    the first of them was back."""
+    stops = sorted((one.stopped_us, one.up_us) for one in wave if one.stopped_us is not None)
+    ends = (min(us + SECOND_US, up_us - 1) if up_us > us else us + SECOND_US for us, up_us in stops)
+    within = (bisect_right(stops, end, key=itemgetter(0)) - number for number, end in enumerate(ends))
     return -(-max(away_most(wave), *within, 0) // _threads({one.went.member for one in wave}))
 
 
@@ -314,20 +318,23 @@ def _threads(members: Iterable[str]) -> int:
 
 def _is_aligned(history: History, wave: Sequence[Restart], at_most: bool = False) -> bool:
     """Whether half of the group was away at once; ``at_most``: with all whose stop no row tells."""
-    size = _members_before(history, wave[0].down_us) or len({one.went.member for one in wave})
+    members = len({one.went.member for one in wave})
+    size = _members_before(history, wave[0].down_us, members)
     more = len({one.went.member for one in wave if at_most and one.stopped_us is None})
     return away_most(wave) + more >= max(RESTARTS_MIN, (size + 1) // 2)
 
 
-def _members_before(history: History, time_us: int) -> int | None:
-    """The number of members in the last round before ``time_us``, else by who came and went; None if the rows
-    do not begin with an empty group, as those of logs may not."""
+def _members_before(history: History, time_us: int, least: int = 0) -> int:
+    """The number of members in the last round before ``time_us``, else ``least`` or what comings and goings
+    say: who goes and has not come was there before, in a log that begins late."""
     before = (one for _, one in rounds_of(history) if one.begun_us < time_us)
     known = [one.members for one in before if one.members is not None]
-    if known or not history.began_empty or history.is_imported:
-        return known[-1] if known else None
-    came = [one.kind is ChangeKind.CAME for one in history.changes if one.time_us < time_us]
-    return history.members_before + 2 * sum(came) - len(came)
+    if known:
+        return known[-1]
+    came = [1 if one.kind is ChangeKind.CAME else -1 for one in history.changes]
+    sizes = [*accumulate(came, initial=history.members_before)]
+    number = sum(one.time_us < time_us for one in history.changes)
+    return max(least, sizes[number] - min(0, *sizes))
 
 
 def _belonging(history: History, waves: Sequence[Sequence[Restart]]) -> tuple[list[Rebalance], list[Absence]]:

@@ -45,6 +45,7 @@ _HOW_GONE: Final = (
 _WHO_ELSE: Final = (
     "which id it is and who else has it: add the coordinator's log, and those of the other static members"
 )
+_OR_ONE: Final = "whether it is one process that ends and starts again: add the logs of the consumers"
 
 
 def mixed_assignors(history: History) -> Match | None:
@@ -123,6 +124,10 @@ def fenced_instances(history: History) -> Match | None:
     absences = away(history, members, found[0].time_us - AFTER_US, found[-1].time_us + AFTER_US)
     knows_both = instances and (others or twins)
     unknown = _WHO_ELSE if history.is_imported and not knows_both else ""
+    logs = history.settings.logs.keys()
+    is_heard = history.has_member_rows and not (history.is_imported and logs.isdisjoint(members))
+    if not (fenced or others or is_heard):
+        unknown = _OR_ONE
     return Match(f"{sentence}{named}.", members, rebalances, absences, [one.row for one in found], unknown)
 
 

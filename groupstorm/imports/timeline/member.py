@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from groupstorm.imports.provenance import Why
-from groupstorm.imports.source import Observation
+from groupstorm.imports.source import BY_HAND, Observation
 from groupstorm.imports.timeline.ends import Deaths
 from groupstorm.imports.timeline.group import NULL, GroupRecord
 from groupstorm.imports.timeline.reasons import STARTS, TOLD, UNKNOWN, revocation_cause
@@ -71,7 +71,8 @@ class Member:
         if self._client in self._group.mixed and not line.fields.get("member_id"):
             self._member_id = ""  # no line says whose it is
         self._last = line
-        if line.kind != "config":  # a worker of Connect has consumers that join no group
+        # a worker of Connect has consumers that join no group, as readers that assign by hand do not
+        if line.kind != "config" and not line.fields.get(BY_HAND):
             self._group.clients.setdefault(self._client, False)
         handler(self, line)
 

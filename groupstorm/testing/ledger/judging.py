@@ -24,6 +24,8 @@ from groupstorm.testing.ledger.history import (
 )
 from groupstorm.wording import counted
 
+_BEHIND = "auto.offset.reset=latest begins behind them, or a commit came before the work"
+
 
 class Rules(NamedTuple):
     """The promises of the service, and whether the run is over.
@@ -99,7 +101,7 @@ class Judge:
                 shown.append(committed.last)
             detail = _begun(processings)
             if record.offset < self._first_offsets.get(record.partition, 0):
-                detail += ", nor any record before it: auto.offset.reset=latest begins behind them"
+                detail += f", nor any record before it: {_BEHIND}"
             yield self._finding(kind, record, detail, shown)
 
     def _doubles(self, record: Input, processings: Sequence[Processing]) -> Iterator[Finding]:
