@@ -15,6 +15,7 @@ WORDS: Mapping[Reason, str] = {
     Reason.SESSION: "silent members whose session has to expire (session.timeout.ms)",
     Reason.BROKER_SESSION: "silent members whose session has to expire (group.consumer.session.timeout.ms)",
     Reason.RESTART: "processes on their way back",
+    Reason.COORDINATOR: "processes that were back before a coordinator answered them",
     Reason.EMPTY: "a group without members",
     Reason.METADATA: "members that have not refreshed their metadata yet (metadata.max.age.ms)",
     Reason.LEFT_OUT: "rounds that gave partitions to nobody (no member subscribes to their topic, or an "
@@ -24,8 +25,9 @@ WORDS: Mapping[Reason, str] = {
     Reason.INITIAL_DELAY: "group.initial.rebalance.delay.ms",
     Reason.SECOND_ROUND: "the second round of cooperative rebalances",
     Reason.REJOIN: "members that learn of a round with their next heartbeat and join again",
+    Reason.LEADER_POLL: "leaders that run the assignor with their next poll()",
     Reason.ASSIGN: "the leader's assignor, its SyncGroup and the coordinator's write",
-    Reason.CALLBACK: "rebalance callbacks and the way to the first fetch",
+    Reason.CALLBACK: "rebalance callbacks (onPartitionsRevoked, onPartitionsAssigned)",
     Reason.REVOCATION: "old owners that revoke, and tell it with a heartbeat",
     Reason.NEXT_HEARTBEAT: "new owners whose next heartbeat fetches the partition "
     "(group.consumer.heartbeat.interval.ms)",
@@ -36,7 +38,7 @@ WORDS: Mapping[Reason, str] = {
 def gap_sentence(gap: Gap) -> str:
     """One gap in words: who had the partition, what it waited for, and who took it."""
     lasted = seconds((gap.to_us - gap.from_us) / 1e6)
-    then = f"{gap.new_owner} took it" if gap.new_owner else "nobody took it until the end"
+    then = f"{gap.new_owner} took it" if gap.new_owner else "nobody took it"
     if gap.new_owner == gap.old_owner:
         then = f"{gap.new_owner} got it back"
     waited = f"a join phase that waits for {gap.who}" if gap.who else WORDS[gap.reason]

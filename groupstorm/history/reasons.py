@@ -6,7 +6,7 @@ group is Stable, or waits in a join phase (PreparingRebalance) or for the leader
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -22,6 +22,8 @@ from groupstorm.trace.events.group_states import Cause, GroupState
 
 SLOW_US = 10_000_000
 """A join phase that takes longer waits for somebody: heartbeats bring the others within seconds."""
+#: A member that has been told of a round polls again within this time, or it is at work.
+_POLL_US = 1_000_000
 
 
 class Reason(StrEnum):
@@ -29,6 +31,7 @@ class Reason(StrEnum):
     SESSION = "session"
     BROKER_SESSION = "broker's session"
     RESTART = "restart"
+    COORDINATOR = "coordinator"
     EMPTY = "empty"
     METADATA = "metadata"
     LEFT_OUT = "left out"
@@ -37,6 +40,7 @@ class Reason(StrEnum):
     INITIAL_DELAY = "initial delay"
     SECOND_ROUND = "second round"
     REJOIN = "rejoin"
+    LEADER_POLL = "leader's poll"
     ASSIGN = "assign"
     CALLBACK = "callback"
     REVOCATION = "revocation"
@@ -94,6 +98,10 @@ _Part = tuple[Reason, str, int, int]
 #: The end of the phase that is not over.
 _NEVER = 2**62
 
+#: States of a consumer group in which a free partition goes to a member with its next heartbeat.
+_HANDS_OVER = ("Assigning", "Reconciling")
+#: A consumer group has no session.timeout.ms, and no rounds.
+_OF_BROKERS = {Reason.SESSION: Reason.BROKER_SESSION, Reason.SECOND_ROUND: Reason.REVOCATION}
 #: `rejoin_requested` with this cause: the leader's metadata have changed (only a leader compares them).
 _SEEN = "metadata-changed"
 _NEW = "had it, as it was new"
@@ -114,9 +122,14 @@ class GapReasons:
     """
 
     def __init__(self, from_us: int = 0) -> None:
-        #: Partition -> the ending of its last owner, and the ending that the row at hand brings.
-        self._endings: dict[str, str] = {}
-        self._ending = ""
+        #: Partition -> the ending of its last owner, and until when its callback ran; the present row's.
+        self._endings: dict[str, tuple[str, int]] = {}
+        self._ending = "", 0
+        #: When each process began; how long the callback of the new owner at hand has run.
+        self._began_us: dict[str, int] = {}
+        self._taking_us = 0
+        #: When the leader ran its assignor last, and for how long.
+        self._plan = 0, 0
         self._has_members = False
         self._from_us = from_us
         self._phases: list[_Phase] = []
@@ -128,6 +141,9 @@ class GapReasons:
         #: When the last one joined; how long it and those just before it stood still; until when each does.
         self._joined_us = self._held_us = 0
         self._still_until_us: dict[str, int] = {}
+        #: When each member, and the last of those that have joined, was told of the round.
+        self._told_us: dict[str, int] = {}
+        self._all_told_us = 0
         self._removed = ""
         self._removed_us: int | None = None
         self._expired_us: int | None = None
@@ -173,26 +189,22 @@ class GapReasons:
             member_events.MemberFailed: self._migration.failed,
             events.MemberReconciled: self._handovers.reconciled,
             events.MemberUpdated: self._handovers.updated,
-            member_events.MemberStarted: self._of_member,
+            member_events.MemberStarted: self._began,
             member_events.RejoinRequested: self._rejoin_requested,
-            member_events.PartitionsAssigned: self._of_member,
+            member_events.AssignmentComputed: self._computed,
+            member_events.PartitionsAssigned: self._assigned,
             member_events.PartitionsRevoked: self._revoked,
             member_events.PartitionsLost: self._lost,
             member_events.MemberCrashed: self._crashed,
+            member_events.MemberClosed: self._closed,
             member_events.MemberPaused: self._stands_still,
             **self._tasks.handlers,
         }
 
     def reasons(self) -> Reasons:
         """The reasons of the gaps that have closed: of all when the figures were made."""
-        return Reasons(
-            self._us,
-            self._slowest,
-            self._longest,
-            self._migration.migration(),
-            self._tasks.run(),
-            self._start_us,
-        )
+        found = self._us, self._slowest, self._longest
+        return Reasons(*found, self._migration.migration(), self._tasks.run(), self._start_us)
 
     # -- rows ------------------------------------------------------------------------------------
 
@@ -201,20 +213,29 @@ class GapReasons:
         self._migration.started(event)
         self._tasks.started(event)
 
-    def _of_member(self, _now_us: int, _event: object) -> None:
-        self._has_members = True
+    def _began(self, now_us: int, event: member_events.MemberStarted) -> None:
+        self._has_members, self._began_us[event.member] = True, now_us
+
+    def _assigned(self, _now_us: int, event: member_events.PartitionsAssigned) -> None:
+        self._has_members, self._taking_us = True, event.duration_us
+
+    def _computed(self, now_us: int, event: member_events.AssignmentComputed) -> None:
+        self._plan = now_us, event.duration_us
 
     def _state_changed(self, now_us: int, event: events.GroupStateChanged) -> None:
         self._migration.state_changed(now_us, event)
         if event.state == GroupState.PREPARING_REBALANCE:
             self._last_joiner = ""
-            self._joined_us, self._held_us = now_us, 0
-        reason, who = Reason.CALLBACK, ""
+            self._joined_us, self._held_us, self._all_told_us = now_us, 0, now_us
+        reason, who = Reason.NEXT_POLL, ""
         if self._state == GroupState.PREPARING_REBALANCE:
-            reason, who = self._join_phase_over(now_us, event.cause)
+            reason, who = self._join_phase(now_us, event.cause)
         elif self._state == GroupState.COMPLETING_REBALANCE:
-            is_dead = self._leader == "" or self._leader in self._dead
-            reason = Reason.SESSION if is_dead else Reason.ASSIGN
+            reason = Reason.SESSION if self._is_leader_dead else Reason.ASSIGN
+            computed_us, duration_us = self._plan  # as the assignor begins, or has ended
+            began_us = min(computed_us, now_us - duration_us)
+            if duration_us >= 0 and not self._is_leader_dead and began_us > self._since_us:
+                self._phase_over(began_us, Reason.LEADER_POLL, "")
         elif event.cause == Cause.SESSION_EXPIRED:
             reason = Reason.SESSION
         self._phase_over(now_us, reason, who)
@@ -222,6 +243,10 @@ class GapReasons:
         if event.state == GroupState.COMPLETING_REBALANCE:
             self._leader = event.leader
             self._members, self._answered = event.count or 0, set()
+
+    @property
+    def _is_leader_dead(self) -> bool:
+        return self._leader == "" or self._leader in self._dead
 
     def _phase_over(self, now_us: int, reason: Reason, who: str) -> None:
         self._parts.clear()
@@ -241,23 +266,27 @@ class GapReasons:
             self._dealt.setdefault(partition, len(self._phases))
 
     def _rejoin_requested(self, now_us: int, event: member_events.RejoinRequested) -> None:
-        """The leader of a Stable group has seen all partitions that there are. (One that is back will not
-        assign them.)"""
+        """A member knows that it has to join; perhaps, as it leads a Stable group, since it has seen all
+        partitions that there are. (One that is back will not assign them.)"""
+        self._told_us[event.member] = now_us
         if event.cause != _SEEN or self._state != GroupState.STABLE or self._leader_is_back:
             return
-        self._phase_over(now_us, Reason.CALLBACK, "")
+        self._phase_over(now_us, Reason.NEXT_POLL, "")
         self._has_noticed = True
 
-    def _join_phase_over(self, now_us: int, cause: str) -> tuple[Reason, str]:
-        """Return the reason for the join phase that ends now, and the member it waited for if it was slow."""
+    def _join_phase(self, now_us: int, cause: str, *, is_open: bool = False) -> tuple[Reason, str]:
+        """The reason for a join phase that ends now, or is open at the end, and the member that was slow."""
         lasted_us = now_us - max(self._since_us, self._from_us)
         if cause == Cause.INITIAL_DELAY:
             return Reason.INITIAL_DELAY, ""
-        if self._expired_us == now_us:
+        if self._expired_us == now_us or (is_open and self._dead):
             return Reason.SESSION, ""
-        if lasted_us <= SLOW_US and 2 * self._held_us <= max(0, lasted_us):
+        works_us = now_us - max(self._all_told_us, self._from_us)  # on a batch, or in a callback
+        is_at_work = works_us > _POLL_US and self._joined_us == now_us
+        if lasted_us <= SLOW_US and 2 * max(self._held_us, works_us * is_at_work) <= max(0, lasted_us):
             return Reason.REJOIN, ""
-        who = self._removed if self._removed_us == now_us else self._last_joiner
+        who = "one that has not joined" if is_open else self._last_joiner
+        who = self._removed if self._removed_us == now_us else who
         if self._slowest is None or lasted_us > self._slowest[1]:
             self._slowest = who, lasted_us
         return Reason.SLOW, who
@@ -266,6 +295,7 @@ class GapReasons:
         still_us = self._still_until_us.get(event.member, 0) - self._joined_us
         self._held_us = self._held_us + still_us if still_us > 0 else 0
         self._joined_us, self._last_joiner = now_us, event.member
+        self._all_told_us = max(self._all_told_us, self._told_us.pop(event.member, now_us))
 
     def _stands_still(self, now_us: int, event: member_events.MemberPaused) -> None:
         self._still_until_us[event.member] = now_us + event.duration_us
@@ -282,24 +312,28 @@ class GapReasons:
     def _member_replaced(self, now_us: int, event: events.MemberReplaced) -> None:
         """A static member is back. If it leads a Stable group, it is told to skip the assignor."""
         self._handovers.replaced(event)
+        self._dead.discard(event.previous_member_id)
         if event.previous_member_id != self._leader:
             return
         self._leader = event.member_id
         if self._state == GroupState.STABLE:
-            self._phase_over(now_us, Reason.CALLBACK, "")
+            self._phase_over(now_us, Reason.NEXT_POLL, "")
             self._leader_is_back = True
 
-    def _revoked(self, _now_us: int, event: member_events.PartitionsRevoked) -> None:
-        self._ending = _ENDINGS.get(event.cause, event.cause)
+    def _revoked(self, now_us: int, event: member_events.PartitionsRevoked) -> None:
+        self._ending = _ENDINGS.get(event.cause, event.cause), now_us + event.duration_us
 
     def _lost(self, _now_us: int, event: member_events.PartitionsLost) -> None:
-        self._ending = f"was out of the group ({event.cause})"
-        if event.cause == "close":  # while a round was under way
-            self._ending = _ENDINGS["close"]
+        is_closed = event.cause == "close"  # while a round was under way
+        self._ending = _ENDINGS["close"] if is_closed else f"was out of the group ({event.cause})", 0
 
     def _crashed(self, _now_us: int, event: member_events.MemberCrashed) -> None:
-        self._ending = "crashed"
+        self._ending = "crashed", 0
         self._dead.add(event.member_id)
+
+    def _closed(self, _now_us: int, event: member_events.MemberClosed) -> None:
+        if event.cause == "silent":
+            self._dead.add(event.member_id)
 
     # -- gaps (`OwnershipListener`) -----------------------------------------------------------------
 
@@ -311,30 +345,18 @@ class GapReasons:
         self._dealt.pop(partition, None)
 
     def gap_closed(self, gap: ClosedGap) -> None:
-        ending = self._endings.get(gap.partition, "")
+        ending, called_us = self._endings.get(gap.partition, ("", 0))
         if gap.old_owner is None:
-            ending = _FIRST if gap.is_first else _NEW
+            ending, called_us = _FIRST if gap.is_first else _NEW, 0
         from_us, to_us = max(gap.from_us, self._from_us), gap.from_us + gap.gap_us
         if to_us <= from_us or not ending or not self._has_members:
             return
         old_owner = gap.old_owner or "nobody"
-        came_back = gap.new_owner == old_owner
-        handovers, since_us = self._handovers, gap.since_us
-        handover = None
-        if handovers.granted:
-            handover = handovers.of(gap.partition, since_us, to_us, gap.new_owner, ending == _NEW)
-        is_free = gap.new_owner is None and handover is not None and handover.grants[-1][0] == to_us
-        if handover is None or (is_free and self._state != GroupState.STABLE):
-            dealt = self._dealt.get(gap.partition, _NEVER)
-            ended_us = us if (us := self._ended_us.get(old_owner, 0)) > since_us else 0
-            parts = self._phases_of(since_us, ending, came_back, gap.new_owner is not None, dealt, ended_us)
-            if handovers.granted and not self._migration.migration().changes:
-                brokers = {Reason.SESSION: Reason.BROKER_SESSION}  # it has no session.timeout.ms
-                parts = [(brokers.get(one[0], one[0]), *one[1:]) for one in parts]
-        else:
-            parts = self._handed_over(handover, since_us, ending, came_back)
-            if is_free:
-                parts[-3:-1] = [(Reason.LEFT_OUT, "", parts[-3][2], parts[-2][3])]
+        parts = self._parts_of(gap, ending, to_us)
+        back_us = self._began_us.get(old_owner, 0) if gap.new_owner == old_owner else 0
+        back_us, taking_us = back_us * (back_us > gap.since_us), self._taking_us if gap.new_owner else 0
+        if back_us or called_us > from_us or taking_us > 0:
+            parts = [*_cut(parts, called_us, back_us, max(called_us, to_us - taking_us))]
         sums = self._us
         for reason, _, begin_us, end_us in parts:
             lasted_us = (end_us if end_us < to_us else to_us) - (begin_us if begin_us > from_us else from_us)
@@ -345,6 +367,24 @@ class GapReasons:
         if self._longest is None or to_us - from_us > self._longest.to_us - self._longest.from_us:
             most, who = _most(parts, from_us, to_us)
             self._longest = Gap(gap.partition, from_us, to_us, old_owner, gap.new_owner, ending, most, who)
+
+    def _parts_of(self, gap: ClosedGap, ending: str, to_us: int) -> list[_Part]:
+        """The parts of a gap that ends at ``to_us``, before `_cut`."""
+        handovers, handover = self._handovers, None
+        if handovers.granted:
+            handover = handovers.of(gap.partition, gap.since_us, to_us, gap.new_owner, ending == _NEW)
+        is_free = gap.new_owner is None and handover is not None and handover.grants[-1][0] == to_us
+        since_us = gap.since_us if handover is None else handover.released_us
+        is_due = self._state in _HANDS_OVER and to_us - since_us <= SLOW_US
+        if handover is None or (is_free and not is_due and self._state != GroupState.STABLE):
+            parts = self._phases_of(gap, ending, to_us)
+            if handovers.granted and not self._migration.migration().changes:
+                parts = [(_OF_BROKERS.get(one[0], one[0]), *one[1:]) for one in parts]
+            return parts
+        parts = self._handed_over(handover, gap.since_us, ending, gap.new_owner == (gap.old_owner or ""))
+        if is_free and self._state == GroupState.STABLE:
+            parts[-3:-1] = [(Reason.LEFT_OUT, "", parts[-3][2], parts[-2][3])]
+        return parts
 
     def _handed_over(self, handover: Handover, from_us: int, ending: str, came_back: bool) -> list[_Part]:
         """The parts of a gap in a consumer group: until the old owner has released the partition, until the
@@ -377,19 +417,29 @@ class GapReasons:
 
     def _empty_us(self, from_us: int, to_us: int) -> int:
         """The time between two instants in which the group had no member."""
-        return sum(
-            max(0, min(until_us, to_us) - max(since_us, from_us)) for since_us, until_us in self._empty
-        )
+        spans = ((max(since_us, from_us), min(until_us, to_us)) for since_us, until_us in self._empty)
+        return sum(max(0, until_us - since_us) for since_us, until_us in spans)
 
-    def _phases_of(
-        self, from_us: int, ending: str, came_back: bool, is_taken: bool, dealt: int, ended_us: int
-    ) -> list[_Part]:
-        """The phases of the group from ``from_us`` on: of partitions that are taken in one phase mostly the
-        same ones. ``ended_us``: when the old owner's session ended in the gap; 0: it did not."""
+    def _open_phase(self, end_us: int | None) -> _Phase:
+        """The phase that lasts; of a partition that nobody has taken by ``end_us`` it may be a round."""
+        reason, who = Reason.NEXT_POLL, ""
+        if end_us is not None and self._state == GroupState.PREPARING_REBALANCE:
+            begins = bool(self._phases) and self._phases[-1].state == GroupState.EMPTY
+            reason, who = self._join_phase(end_us, Cause.INITIAL_DELAY if begins else "", is_open=True)
+        elif self._state == GroupState.COMPLETING_REBALANCE and self._is_leader_dead:
+            reason = Reason.SESSION
+        return self._phase(_NEVER, reason, who)
+
+    def _phases_of(self, gap: ClosedGap, ending: str, to_us: int) -> list[_Part]:
+        """The phases of the group in the gap: mostly those of other partitions that one phase brings."""
+        from_us, is_taken = gap.since_us, gap.new_owner is not None
+        came_back = gap.new_owner == (gap.old_owner or "")
+        now, dealt = self._open_phase(None if is_taken else to_us), self._dealt.get(gap.partition, _NEVER)
+        ended_us = self._ended_us.get(gap.old_owner or "", 0)
+        ended_us *= ended_us > from_us  # when the old owner's session ended in the gap; 0: it did not
         first = len(self._phases)
         while first and self._phases[first - 1].to_us > from_us:
             first -= 1
-        now = self._phase(_NEVER, Reason.CALLBACK, "")
         is_clipped = (self._phases[first] if first < len(self._phases) else now).from_us < from_us
         like = first, is_clipped, ending, came_back, is_taken, dealt, ended_us
         if like not in self._parts:
@@ -410,6 +460,19 @@ class GapReasons:
                     reason = Reason.LEFT_OUT
                 parts.append((reason, phase.who, phase.from_us, phase.to_us))
         return self._parts[like]
+
+
+def _cut(parts: Iterable[_Part], called_us: int, back_us: int, takes_us: int) -> Iterator[_Part]:
+    """The parts, but for the callback of the old owner, until ``called_us``, and that of the new one, from
+    ``takes_us`` on. ``back_us``: when the old owner's process is back, if it owns the partition again."""
+    yield Reason.CALLBACK, "", 0, called_us
+    for reason, who, begin_us, end_us in parts:
+        since_us, until_us = max(begin_us, called_us), min(end_us, takes_us)
+        if reason is Reason.RESTART and back_us:
+            yield Reason.COORDINATOR, "", max(since_us, back_us), until_us
+            until_us = min(until_us, back_us)
+        yield reason, who, since_us, until_us
+    yield Reason.CALLBACK, "", takes_us, _NEVER
 
 
 def _most(parts: Iterable[_Part], from_us: int, to_us: int) -> tuple[Reason, str]:
@@ -437,7 +500,7 @@ def _reason(
         handed_on = ending == _ENDINGS["assignment"] and phase.reason is Reason.REJOIN
         return Reason.SECOND_ROUND if handed_on else phase.reason
     if phase.state == GroupState.COMPLETING_REBALANCE:
-        return Reason.SESSION if phase.reason is Reason.SESSION else Reason.ASSIGN
+        return Reason.ASSIGN if phase.reason is Reason.NEXT_POLL else phase.reason
     if phase.is_skipped and ending == _NEW:
         return Reason.STATIC_LEADER
     if phase.state == GroupState.STABLE and (phase.reason is Reason.SESSION or (is_last and had_round)):

@@ -65,7 +65,7 @@ class Settling:
         self._is_shared = False
         #: Members of a consumer group that may not have taken yet what the coordinator gave them.
         self.given: dict[str, tuple[str, ...]] = {}
-        self._running: dict[str, Topics] = {}
+        self._running: dict[str, Topics | None] = {}
         self.is_deserted = False  # its last process has ended
         self._in_group: dict[str, str] = {}  # member id -> member
         self.revoked_ids: set[str] = set()
@@ -167,6 +167,9 @@ class Settling:
     def assignment_taken(self, _now_us: int, event: member_events.PartitionsAssigned) -> None:
         if self.awaited.get(event.member) == event.generation:
             del self.awaited[event.member]
+        if event.member not in self._running:  # it began before the trace, or its part, does
+            self._running[event.member] = None
+            self._in_group[event.member_id] = event.member
 
     def revoked(self, _now_us: int, event: member_events.PartitionsRevoked) -> None:
         if event.cause == ASSIGNMENT:

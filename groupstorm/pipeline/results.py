@@ -37,7 +37,7 @@ class Request:
 class SlowHandover:
     """Gaps of one kind that one round closed, by their longest: ``partition`` is that one's.
 
-    Gaps that needed no round (a static member came back) are together if they began at one instant.
+    Gaps that no round closed are together if they began at one instant.
     """
 
     run: str
@@ -254,13 +254,14 @@ def why(handover: SlowHandover) -> str:
     clauses = [ending.format(old=handover.old_owner, cause=handover.cause)]
     if handover.round_us is not None and handover.round_us > handover.from_us:
         waited = seconds((handover.round_us - handover.from_us) / 1_000_000)
-        clauses.append(f"the next round began {waited} later ({handover.rebalance_cause})")
+        which = "the next round" if handover.generations == 1 else "the round that ended it"
+        clauses.append(f"{which} began {waited} later ({handover.rebalance_cause})")
         if handover.round_us - handover.from_us > handover.gap_us:
             clauses.append("the group had no members meanwhile, which does not count")
     elif handover.round_us is not None:
         clauses.append(f"in a round because of {handover.rebalance_cause}")
     if handover.new_owner is None:
-        clauses.append("nobody took it until the end")
+        clauses.append("nobody took it")
     elif handover.new_owner == handover.old_owner:
         clauses.append(f"{handover.new_owner} got it back")
     else:

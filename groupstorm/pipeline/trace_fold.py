@@ -81,7 +81,7 @@ class Summary:
         return sorted(found, key=lambda row: (-row[1], row[0]))
 
     def _add_gap(self, gap: Handover) -> None:
-        generations = gap.generations
+        generations = 0 if gap.new_owner is None else gap.generations
         round_us = gap.prepared_us if generations is None or generations > 0 else None
         alone_us = gap.from_us if round_us is None else None
         kind = round_us, alone_us, gap.ended_by, gap.cause

@@ -79,7 +79,7 @@ def test_partitions_that_an_assignor_gave_to_nobody_are_no_overload(tmp_path: Pa
     ran = groupstorm("run", "joins.yaml", "--out", "x", cwd=tmp_path)
     said = " ".join(ran.stdout.split())
     assert "the lag still grew by 200 records a second; violated" in said
-    assert "nobody took it until the end" in said
+    assert "nobody took it" in said
     assert "the time went to rounds that gave partitions to nobody" in said
     assert "or an assignor left them out: see `" in ran.stderr
     assert "raise settle_timeout_ms" not in ran.stderr

@@ -79,10 +79,11 @@ def test_lag(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", one_in(3, SEEDS))
-def test_growth_of_the_lag_at_the_end(seed: int) -> None:
+def test_the_lag_at_the_end_and_its_growth(seed: int) -> None:
     rows = short_trace(seed)
     slow, quick = BruteForce(rows), totals(rows)
     end_us, last_row = rows[-1][0], len(rows) - 1
+    assert quick.lag_at_end_nano == slow.lag(last_row, end_us)
     assert quick.lag_growth == slow.lag(last_row, end_us + 1) - slow.lag(last_row, end_us)
 
 

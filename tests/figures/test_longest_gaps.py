@@ -137,7 +137,7 @@ def test_an_open_gap_lasts_until_the_trace_ends_whatever_its_group_does_last() -
     [share, _] = reasons_sentences({"x": [found]})
     assert share == "Where un-owned time went: under x 100 % to a group without members."
     assert found.longest is not None
-    assert "nobody took it until the end" in gap_sentence(found.longest)
+    assert "nobody took it" in gap_sentence(found.longest)
 
 
 def test_a_gap_may_begin_with_the_first_row() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from groupstorm.trace.events.member import MemberClosed
+from groupstorm.trace.schema import Source
 from tests.figures.tracing import Trace
 
 
@@ -94,3 +96,19 @@ def test_an_assignment_by_the_coordinator_begins_another_settled_point() -> None
     trace.reconcile(10, "a", 2, ["t-0", "t-1", "t-2"])
     trace.take(11, "a", 2, "t-2")
     assert trace.figures().moves == 1
+
+
+def test_members_that_began_before_the_trace_are_compared_with_nobody() -> None:
+    """The trace is the later part of a longer one: what a and b subscribe to stands in its first rows. c
+    comes and goes."""
+    trace = Trace()
+    trace.round(1, 7, {"a": ("t-0", "t-1", "t-2"), "b": ("t-3",)})
+    trace.start(10, "c")
+    trace.round(11, 8, {"a": ("t-0", "t-1"), "b": ("t-3",), "c": ("t-2",)})
+    trace.revoke(20, "c", 8, "t-2", cause="close")
+    trace.add(20, Source.MEMBER, MemberClosed("g", "c", "c-id", "left"))
+    trace.remove(20, "c", "left")
+    trace.round(21, 9, {"a": ("t-0", "t-1"), "b": ("t-3", "t-2")})
+    figures = trace.figures()
+    assert (figures.moves, figures.moves_wasted, figures.imbalance_max) == (2, None, None)
+    assert (figures.idle_members_max, "needlessly" in figures.answer) == (0, False)

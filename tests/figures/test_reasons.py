@@ -50,7 +50,7 @@ def test_a_group_that_begins_waits_for_its_first_member_and_the_initial_delay() 
         Reason.START: 2 * 2,
         Reason.INITIAL_DELAY: 2 * 3,
         Reason.ASSIGN: 2 * 0.5,
-        Reason.CALLBACK: 0.25,
+        Reason.NEXT_POLL: 0.25,
     }
     assert found.longest is not None
     assert gap_sentence(found.longest) == (
@@ -75,7 +75,7 @@ def test_rounds_before_the_figures_begin_are_the_past_of_a_gap_that_lasts() -> N
     assert (in_seconds(found), found.start_us) == ({Reason.LEFT_OUT: 10}, 0)
 
 
-@pytest.mark.parametrize(("answered", "reason"), [("ab", Reason.LEFT_OUT), ("a", Reason.CALLBACK)])
+@pytest.mark.parametrize(("answered", "reason"), [("ab", Reason.LEFT_OUT), ("a", Reason.NEXT_POLL)])
 def test_a_partition_that_no_member_got_in_a_round_was_left_out(answered: str, reason: Reason) -> None:
     """Perhaps b got p1, and has not sent its SyncGroup."""
     of_members = {"a": ("p0",), "b": ()}
@@ -107,7 +107,7 @@ def test_a_crashed_member_stays_in_the_group_until_its_session_expires() -> None
         Reason.SESSION: 42,
         Reason.REJOIN: 3,
         Reason.ASSIGN: 0.5,
-        Reason.CALLBACK: 0.5,
+        Reason.NEXT_POLL: 0.5,
     }
     assert found.longest is not None
     assert gap_sentence(found.longest) == (
@@ -171,7 +171,7 @@ def test_what_a_cooperative_member_gives_up_waits_for_the_second_round() -> None
         *ended(13),
         (13.25, assigned("c", "p0")),
     )
-    assert in_seconds(found) == {Reason.SECOND_ROUND: 3, Reason.CALLBACK: 0.25}
+    assert in_seconds(found) == {Reason.SECOND_ROUND: 3, Reason.NEXT_POLL: 0.25}
 
 
 def test_a_new_partition_waits_for_members_to_see_it() -> None:
@@ -181,7 +181,7 @@ def test_a_new_partition_waits_for_members_to_see_it() -> None:
         *ended(43),
         (44, assigned("b", "p2")),
     )
-    assert in_seconds(found) == {Reason.METADATA: 30, Reason.REJOIN: 3, Reason.CALLBACK: 1}
+    assert in_seconds(found) == {Reason.METADATA: 30, Reason.REJOIN: 3, Reason.NEXT_POLL: 1}
 
 
 def test_a_group_without_members_waits_for_a_process_and_then_for_more() -> None:
@@ -340,7 +340,7 @@ def test_the_reason_of_a_gap_is_that_of_most_of_its_time() -> None:
         *ended(15, 25),
         (29, assigned("a", "p1")),
     )
-    assert in_seconds(found) == {Reason.REJOIN: 5, Reason.ASSIGN: 10, Reason.CALLBACK: 4}
+    assert in_seconds(found) == {Reason.REJOIN: 5, Reason.ASSIGN: 10, Reason.NEXT_POLL: 4}
     assert found.longest is not None
     assert (found.longest.reason, found.longest.new_owner) == (Reason.ASSIGN, "a")
 
@@ -383,7 +383,7 @@ def test_a_group_that_changes_before_the_gap_is_not_part_of_it() -> None:
         *ended(23),
         (26, assigned("b", "p0")),
     )
-    assert in_seconds(found) == {Reason.REJOIN: 3, Reason.CALLBACK: 3}
+    assert in_seconds(found) == {Reason.REJOIN: 3, Reason.NEXT_POLL: 3}
     assert found.longest is not None
     assert "a was out of the group (poll-timeout)" in gap_sentence(found.longest)
 

@@ -57,7 +57,7 @@ def test_the_next_round_assigns_them() -> None:
         Reason.STATIC_LEADER: 30,
         Reason.REJOIN: 1,
         Reason.ASSIGN: 1,
-        Reason.CALLBACK: 1,
+        Reason.NEXT_POLL: 1,
     }
     assert found.longest is not None
     assert gap_sentence(found.longest).endswith(
@@ -80,7 +80,7 @@ def test_an_assignor_leaves_out_what_its_leader_had_seen(seen_s: float, reason: 
         )
     ]
     found = grown((seen_s, rejoin), *rounds, (63, assigned("a", "p2")))
-    expected = {Reason.METADATA: 11, Reason.REJOIN: 2, Reason.ASSIGN: 2, Reason.CALLBACK: 1}
+    expected = {Reason.METADATA: 11, Reason.REJOIN: 2, Reason.ASSIGN: 2, Reason.NEXT_POLL: 1}
     expected[reason] = expected.get(reason, 0) + 37
     assert in_seconds(found) == expected
 

@@ -140,7 +140,7 @@ def handover(
 
 def test_why() -> None:
     assert why(handover("member_crashed", new_owner="b", generations=2)) == (
-        "a crashed; the next round began 1.0 s later (left); b took it 2 generations later"
+        "a crashed; the round that ended it began 1.0 s later (left); b took it 2 generations later"
     )
     assert why(handover("member_crashed", round_us=100_950_000)) == (
         "a crashed; the next round began 100 s later (left); the group had no members meanwhile, which does "
@@ -150,7 +150,7 @@ def test_why() -> None:
         "a gave up everything to join again; in a round because of left; b took it"
     )
     assert why(handover("partitions_lost", "poll-timeout", None, None, None)) == (
-        "a was out of the group (poll-timeout); nobody took it until the end"
+        "a was out of the group (poll-timeout); nobody took it"
     )
     assert why(handover("partitions_revoked", "close", "a", 0, None)) == "a closed; a got it back"
     assert why(handover("partitions_created", None, "b", None, None)) == "it was created; b took it"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from groupstorm.pipeline.analysis import Engine, all_or_none, analyze
-from groupstorm.pipeline.results import TABLES, Handover, Request, Round
+from groupstorm.pipeline.results import TABLES, Handover, Request, Round, why
 from groupstorm.pipeline.trace_fold import Summary, read_groups
 from groupstorm.trace.reader import read_entries
 from tests.figures.synthetic_rows import TracedRow
@@ -108,6 +108,22 @@ def test_of_gaps_that_are_equally_long_and_early_the_partition_decides(tmp_path:
     assert [(one.partition, one.ended_by) for one in found] == [
         ("t-0", "partitions_revoked"),
         ("t-1", "member_crashed"),
+    ]
+
+
+def test_a_gap_that_nobody_ends_is_of_no_round(tmp_path: Path) -> None:
+    """No member reads t-0 after the crash of a; the round because of that of b brings t-1 to c."""
+    trace = Trace.begun("t-0", "t-1")
+    trace.round(1, 1, {"a": ("t-0",), "b": ("t-1",)})
+    trace.crash(10, "a", 1, "t-0")
+    trace.round(20, 2, {"b": ("t-1",)}, "session-expired")
+    trace.crash(40, "b", 2, "t-1")
+    trace.round(50, 3, {"c": ("t-1",)}, "session-expired")
+    trace.end(90)
+    found = analyze(Request({"run": written(trace.rows, tmp_path / "run")}), Engine.LOCAL).handovers
+    assert [(one.partition, one.partitions, one.gap_us // S, why(one)) for one in found] == [
+        ("t-0", 1, 80, "a crashed; nobody took it"),
+        ("t-1", 1, 10, "b crashed; the next round began 10.0 s later (session-expired); c took it"),
     ]
 
 

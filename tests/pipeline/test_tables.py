@@ -191,7 +191,7 @@ def test_every_cell(engine: str, tmp_path: Path, request: pytest.FixtureRequest)
         assert [one[1] for one in of_a] == sorted(one[1] for one in of_a)
     # the longest first; of gaps of one length the earlier one; gaps of one round and kind in one row
     assert [tuple(one) for one in result.handovers] == [
-        ("run", "g", "t-1", 1, 30 * S, 49 * S, "b", None, None, "member_crashed", None, 76 * S,
+        ("run", "g", "t-1", 1, 30 * S, 49 * S, "b", None, None, "member_crashed", None, None,
          "session-expired"),
         ("run", "g", "t-1", 1, 10 * S, 4 * S, "b", "a", 1, "partitions_revoked", "close", 14 * S, "left"),
         ("run", "g", "t-0", 1, 11 * S, 3 * S, "a", "a", 1, "partitions_revoked", "rebalance", 14 * S, "left"),

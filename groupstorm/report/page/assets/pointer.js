@@ -142,7 +142,7 @@ function showGap(step) {
   setWindow(gap.from - around, gap.to + around);
   const one = rebalanceBefore(gap.run, gap);
   const left = gap.before ? `${gap.before} had it` : "nobody had had it";
-  const taken = gap.after ? (gap.after === gap.before ? `${gap.after} got it back` : `${gap.after} took it`) : "nobody took it until the end";
+  const taken = gap.after ? (gap.after === gap.before ? `${gap.after} got it back` : `${gap.after} took it`) : "nobody took it";
   said.textContent = `Gap ${gapPlace + 1} of ${gaps.length}: ${gap.run.name}, ${gap.partition}, ${seconds(gap.seconds)} from `
     + `${moment(gap.run, gap.from)} on: ${left}; ${taken}. ${one ? `Rebalance: ${one.cause}${one.culprit ? ` (${one.culprit})` : ""}` : "No rebalance"}.`;
   gap.run.section.scrollIntoView({ block: "nearest" });
