@@ -18,7 +18,7 @@ from groupstorm.explain.history import History
 from groupstorm.explain.work import Uneven
 from groupstorm.figures.accumulator import Window
 from groupstorm.figures.reasons import WORDS
-from groupstorm.history.reasons import Reason
+from groupstorm.history.phases import Reason
 from groupstorm.history.rebalances import REPLACED, Absence, Rebalance, Row
 from groupstorm.history.unknown import STATIC_MEMBERS
 from groupstorm.imports.lines import lines_at

@@ -27,7 +27,7 @@ from groupstorm.figures.table import (
     overload_sentence,
     verdict_on,
 )
-from groupstorm.history.reasons import Reason
+from groupstorm.history.phases import Reason
 from groupstorm.problems import CheckFailed
 from groupstorm.report.progress import run_progress
 from groupstorm.report.tables import seeds_named

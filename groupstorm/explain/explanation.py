@@ -15,7 +15,8 @@ from groupstorm.explain.patterns import PATTERNS
 from groupstorm.explain.recorder import Recorder
 from groupstorm.figures.accumulator import WHOLE, FiguresAccumulator, Window
 from groupstorm.history.gaps import ClosedGap, Handler, nearest_rank
-from groupstorm.history.reasons import GapReasons, Reason, Reasons
+from groupstorm.history.phases import Reason
+from groupstorm.history.reasons import GapReasons, Reasons
 from groupstorm.history.rebalances import Absence, Row
 from groupstorm.imports.output import writers_of_logs
 from groupstorm.problems import InputError

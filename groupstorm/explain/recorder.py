@@ -12,7 +12,7 @@ from groupstorm.explain.stuck_records import StuckRecords, Uncommitted
 from groupstorm.figures.accumulator import FiguresAccumulator
 from groupstorm.figures.totals import Totals
 from groupstorm.history.gaps import ClosedGap, Handler, OwnershipListener
-from groupstorm.history.reasons import SLOW_US
+from groupstorm.history.phases import SLOW_US
 from groupstorm.history.rebalances import (
     Absence,
     Change,

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from groupstorm.history.phases import Reason
 from groupstorm.history.protocols import POLICY, REFUSED, Migration
-from groupstorm.history.reasons import Gap, Reason, Reasons
+from groupstorm.history.reasons import Gap, Reasons
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.wording import listed, seconds
 

@@ -1,51 +1,24 @@
 """Why partitions were un-owned: the time of every gap, divided among what the group waited for meanwhile.
 
-A gap lasts from the end of a partition's last owner to its next owner, as in `docs/figures.md`. In it the
-group is Stable, or waits in a join phase (PreparingRebalance) or for the leader's plan (CompletingRebalance).
+A gap lasts from the end of a partition's last owner to its next owner, as in `docs/figures.md`. The phases
+of the group (`groupstorm.history.phases`) divide it, in a consumer group its handovers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import NamedTuple
 
 from groupstorm.history.coordinator_view import Handover, Handovers
 from groupstorm.history.gaps import ClosedGap, Handler
+from groupstorm.history.phases import NEVER, SLOW_US, Phase, Phases, Reason
 from groupstorm.history.protocols import NO_TASK_RUN, Migration, MigrationWatch, TaskRun, TaskRunWatch
 from groupstorm.history.unknown import figures_from_us
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.events.group_states import Cause, GroupState
-
-SLOW_US = 10_000_000
-"""A join phase that takes longer waits for somebody: heartbeats bring the others within seconds."""
-#: A member that has been told of a round polls again within this time, or it is at work.
-_POLL_US = 1_000_000
-
-
-class Reason(StrEnum):
-    START = "start"
-    SESSION = "session"
-    BROKER_SESSION = "broker's session"
-    RESTART = "restart"
-    COORDINATOR = "coordinator"
-    EMPTY = "empty"
-    METADATA = "metadata"
-    LEFT_OUT = "left out"
-    STATIC_LEADER = "static leader"
-    SLOW = "slow"
-    INITIAL_DELAY = "initial delay"
-    SECOND_ROUND = "second round"
-    REJOIN = "rejoin"
-    LEADER_POLL = "leader's poll"
-    ASSIGN = "assign"
-    CALLBACK = "callback"
-    REVOCATION = "revocation"
-    NEXT_HEARTBEAT = "next heartbeat"
-    NEXT_POLL = "next poll"
 
 
 class Gap(NamedTuple):
@@ -79,31 +52,13 @@ class Reasons:
     start_us: int = 0
 
 
-class _Phase(NamedTuple):
-    from_us: int
-    to_us: int
-    state: str
-    reason: Reason
-    who: str = ""
-    #: Whether the group's leader has come back and does not assign partitions that existed before.
-    is_skipped: bool = False
-    #: Whether it began as the leader saw other partitions than before.
-    is_noticed: bool = False
-    #: Whether the trace has the assignments of all members in its generation.
-    is_dealt: bool = False
-
-
 #: A part of a gap: its reason, the member that the group waited for, and from when until when it may last.
 _Part = tuple[Reason, str, int, int]
-#: The end of the phase that is not over.
-_NEVER = 2**62
 
 #: States of a consumer group in which a free partition goes to a member with its next heartbeat.
 _HANDS_OVER = ("Assigning", "Reconciling")
 #: A consumer group has no session.timeout.ms, and no rounds.
 _OF_BROKERS = {Reason.SESSION: Reason.BROKER_SESSION, Reason.SECOND_ROUND: Reason.REVOCATION}
-#: `rejoin_requested` with this cause: the leader's metadata have changed (only a leader compares them).
-_SEEN = "metadata-changed"
 _NEW = "had it, as it was new"
 _FIRST = "had it, as the group began"
 _ENDINGS = {
@@ -128,40 +83,13 @@ class GapReasons:
         #: When each process began; how long the callback of the new owner at hand has run.
         self._began_us: dict[str, int] = {}
         self._taking_us = 0
-        #: When the leader ran its assignor last, and for how long.
-        self._plan = 0, 0
         self._has_members = False
         self._from_us = from_us
-        self._phases: list[_Phase] = []
-        #: The phases, from when until when, in which the group had no member.
-        self._empty: list[tuple[int, int]] = []
-        self._state: str = GroupState.EMPTY
-        self._since_us = 0
-        self._last_joiner = ""
-        #: When the last one joined; how long it and those just before it stood still; until when each does.
-        self._joined_us = self._held_us = 0
-        self._still_until_us: dict[str, int] = {}
-        #: When each member, and the last of those that have joined, was told of the round.
-        self._told_us: dict[str, int] = {}
-        self._all_told_us = 0
-        self._removed = ""
-        self._removed_us: int | None = None
-        self._expired_us: int | None = None
+        self._phases = Phases(from_us)
         #: Member -> when its last session to end did so.
         self._ended_us: dict[str, int] = {}
-        #: Its member id; empty once its session has ended.
-        self._leader: str | None = None
-        #: The member ids of processes that have died, as long as they are in the group.
-        self._dead: set[str] = set()
-        #: Whether the leader of the present generation has restarted under its group.instance.id.
-        self._leader_is_back = False
-        #: Whether the leader has seen other partitions since the last round.
-        self._has_noticed = False
         #: Partition -> the first phase since its last owner in which a member got it.
         self._dealt: dict[str, int] = {}
-        #: The number of members in the present generation, and those whose assignment is known.
-        self._members = 0
-        self._answered: set[str] = set()
         self._handovers = Handovers()
         self._migration = MigrationWatch()
         self._tasks = TaskRunWatch()
@@ -169,8 +97,8 @@ class GapReasons:
         #: within it, their ending, whether the old owner is the next one, whether there is one, the phase in
         #: which a member got them, and when the old owner's session ended.
         self._parts: dict[tuple[int, bool, str, bool, bool, int, int], list[_Part]] = {}
+        self._phases_known = 0
         self._us: dict[Reason, int] = {}
-        self._slowest: tuple[str, int] | None = None
         self._longest: Gap | None = None
         self._start_us = 0
 
@@ -179,7 +107,7 @@ class GapReasons:
         return {
             world_events.ScenarioStarted: self._started,
             events.GroupStateChanged: self._state_changed,
-            events.JoinParked: self._joined,
+            events.JoinParked: self._phases.joined,
             events.SyncAnswered: self._sync_answered,
             events.MemberRemoved: self._member_removed,
             events.MemberReplaced: self._member_replaced,
@@ -190,26 +118,26 @@ class GapReasons:
             events.MemberReconciled: self._handovers.reconciled,
             events.MemberUpdated: self._handovers.updated,
             member_events.MemberStarted: self._began,
-            member_events.RejoinRequested: self._rejoin_requested,
-            member_events.AssignmentComputed: self._computed,
+            member_events.RejoinRequested: self._phases.rejoin_requested,
+            member_events.AssignmentComputed: self._phases.computed,
             member_events.PartitionsAssigned: self._assigned,
             member_events.PartitionsRevoked: self._revoked,
             member_events.PartitionsLost: self._lost,
             member_events.MemberCrashed: self._crashed,
             member_events.MemberClosed: self._closed,
-            member_events.MemberPaused: self._stands_still,
+            member_events.MemberPaused: self._phases.stands_still,
             **self._tasks.handlers,
         }
 
     def reasons(self) -> Reasons:
         """The reasons of the gaps that have closed: of all when the figures were made."""
-        found = self._us, self._slowest, self._longest
+        found = self._us, self._phases.slowest, self._longest
         return Reasons(*found, self._migration.migration(), self._tasks.run(), self._start_us)
 
     # -- rows ------------------------------------------------------------------------------------
 
     def _started(self, _now_us: int, event: world_events.ScenarioStarted) -> None:
-        self._from_us = self._from_us or figures_from_us(event) or 0
+        self._from_us = self._phases.from_us = self._from_us or figures_from_us(event) or 0
         self._migration.started(event)
         self._tasks.started(event)
 
@@ -219,106 +147,24 @@ class GapReasons:
     def _assigned(self, _now_us: int, event: member_events.PartitionsAssigned) -> None:
         self._has_members, self._taking_us = True, event.duration_us
 
-    def _computed(self, now_us: int, event: member_events.AssignmentComputed) -> None:
-        self._plan = now_us, event.duration_us
-
     def _state_changed(self, now_us: int, event: events.GroupStateChanged) -> None:
         self._migration.state_changed(now_us, event)
-        if event.state == GroupState.PREPARING_REBALANCE:
-            self._last_joiner = ""
-            self._joined_us, self._held_us, self._all_told_us = now_us, 0, now_us
-        reason, who = Reason.NEXT_POLL, ""
-        if self._state == GroupState.PREPARING_REBALANCE:
-            reason, who = self._join_phase(now_us, event.cause)
-        elif self._state == GroupState.COMPLETING_REBALANCE:
-            reason = Reason.SESSION if self._is_leader_dead else Reason.ASSIGN
-            computed_us, duration_us = self._plan  # as the assignor begins, or has ended
-            began_us = min(computed_us, now_us - duration_us)
-            if duration_us >= 0 and not self._is_leader_dead and began_us > self._since_us:
-                self._phase_over(began_us, Reason.LEADER_POLL, "")
-        elif event.cause == Cause.SESSION_EXPIRED:
-            reason = Reason.SESSION
-        self._phase_over(now_us, reason, who)
-        self._state, self._leader_is_back, self._has_noticed = event.state, False, False
-        if event.state == GroupState.COMPLETING_REBALANCE:
-            self._leader = event.leader
-            self._members, self._answered = event.count or 0, set()
-
-    @property
-    def _is_leader_dead(self) -> bool:
-        return self._leader == "" or self._leader in self._dead
-
-    def _phase_over(self, now_us: int, reason: Reason, who: str) -> None:
-        self._parts.clear()
-        self._phases.append(self._phase(now_us, reason, who))
-        if self._state == GroupState.EMPTY:
-            self._empty.append((self._since_us, now_us))
-        self._since_us = now_us
-
-    def _phase(self, to_us: int, reason: Reason, who: str) -> _Phase:
-        flags = self._leader_is_back, self._has_noticed, 0 < self._members <= len(self._answered)
-        return _Phase(self._since_us, to_us, self._state, reason, who, *flags)
+        self._phases.state_changed(now_us, event)
 
     def _sync_answered(self, _now_us: int, event: events.SyncAnswered) -> None:
-        if event.partitions is not None and not event.error:
-            self._answered.add(event.member_id)
+        self._phases.sync_answered(event)
         for partition in event.partitions or ():
-            self._dealt.setdefault(partition, len(self._phases))
-
-    def _rejoin_requested(self, now_us: int, event: member_events.RejoinRequested) -> None:
-        """A member knows that it has to join; perhaps, as it leads a Stable group, since it has seen all
-        partitions that there are. (One that is back will not assign them.)"""
-        self._told_us[event.member] = now_us
-        if event.cause != _SEEN or self._state != GroupState.STABLE or self._leader_is_back:
-            return
-        self._phase_over(now_us, Reason.NEXT_POLL, "")
-        self._has_noticed = True
-
-    def _join_phase(self, now_us: int, cause: str, *, is_open: bool = False) -> tuple[Reason, str]:
-        """The reason for a join phase that ends now, or is open at the end, and the member that was slow."""
-        lasted_us = now_us - max(self._since_us, self._from_us)
-        if cause == Cause.INITIAL_DELAY:
-            return Reason.INITIAL_DELAY, ""
-        if self._expired_us == now_us or (is_open and self._dead):
-            return Reason.SESSION, ""
-        works_us = now_us - max(self._all_told_us, self._from_us)  # on a batch, or in a callback
-        is_at_work = works_us > _POLL_US and self._joined_us == now_us
-        if lasted_us <= SLOW_US and 2 * max(self._held_us, works_us * is_at_work) <= max(0, lasted_us):
-            return Reason.REJOIN, ""
-        who = "one that has not joined" if is_open else self._last_joiner
-        who = self._removed if self._removed_us == now_us else who
-        if self._slowest is None or lasted_us > self._slowest[1]:
-            self._slowest = who, lasted_us
-        return Reason.SLOW, who
-
-    def _joined(self, now_us: int, event: events.JoinParked) -> None:
-        still_us = self._still_until_us.get(event.member, 0) - self._joined_us
-        self._held_us = self._held_us + still_us if still_us > 0 else 0
-        self._joined_us, self._last_joiner = now_us, event.member
-        self._all_told_us = max(self._all_told_us, self._told_us.pop(event.member, now_us))
-
-    def _stands_still(self, now_us: int, event: member_events.MemberPaused) -> None:
-        self._still_until_us[event.member] = now_us + event.duration_us
+            self._dealt.setdefault(partition, len(self._phases.over))
 
     def _member_removed(self, now_us: int, event: events.MemberRemoved) -> None:
-        self._removed, self._removed_us = event.member, now_us
         self._handovers.removed(now_us, event)
-        self._dead.discard(event.member_id)
+        self._phases.member_removed(now_us, event)
         if event.cause == Cause.SESSION_EXPIRED:
-            self._expired_us = self._ended_us[event.member] = now_us
-            if event.member_id == self._leader:
-                self._leader = ""
+            self._ended_us[event.member] = now_us
 
     def _member_replaced(self, now_us: int, event: events.MemberReplaced) -> None:
-        """A static member is back. If it leads a Stable group, it is told to skip the assignor."""
         self._handovers.replaced(event)
-        self._dead.discard(event.previous_member_id)
-        if event.previous_member_id != self._leader:
-            return
-        self._leader = event.member_id
-        if self._state == GroupState.STABLE:
-            self._phase_over(now_us, Reason.NEXT_POLL, "")
-            self._leader_is_back = True
+        self._phases.member_replaced(now_us, event)
 
     def _revoked(self, now_us: int, event: member_events.PartitionsRevoked) -> None:
         self._ending = _ENDINGS.get(event.cause, event.cause), now_us + event.duration_us
@@ -329,11 +175,11 @@ class GapReasons:
 
     def _crashed(self, _now_us: int, event: member_events.MemberCrashed) -> None:
         self._ending = "crashed", 0
-        self._dead.add(event.member_id)
+        self._phases.died(event.member_id)
 
     def _closed(self, _now_us: int, event: member_events.MemberClosed) -> None:
         if event.cause == "silent":
-            self._dead.add(event.member_id)
+            self._phases.died(event.member_id)
 
     # -- gaps (`OwnershipListener`) -----------------------------------------------------------------
 
@@ -375,14 +221,14 @@ class GapReasons:
             handover = handovers.of(gap.partition, gap.since_us, to_us, gap.new_owner, ending == _NEW)
         is_free = gap.new_owner is None and handover is not None and handover.grants[-1][0] == to_us
         since_us = gap.since_us if handover is None else handover.released_us
-        is_due = self._state in _HANDS_OVER and to_us - since_us <= SLOW_US
-        if handover is None or (is_free and not is_due and self._state != GroupState.STABLE):
+        is_due = self._phases.state in _HANDS_OVER and to_us - since_us <= SLOW_US
+        if handover is None or (is_free and not is_due and self._phases.state != GroupState.STABLE):
             parts = self._phases_of(gap, ending, to_us)
             if handovers.granted and not self._migration.migration().changes:
                 parts = [(_OF_BROKERS.get(one[0], one[0]), *one[1:]) for one in parts]
             return parts
         parts = self._handed_over(handover, gap.since_us, ending, gap.new_owner == (gap.old_owner or ""))
-        if is_free and self._state == GroupState.STABLE:
+        if is_free and self._phases.state == GroupState.STABLE:
             parts[-3:-1] = [(Reason.LEFT_OUT, "", parts[-3][2], parts[-2][3])]
         return parts
 
@@ -402,7 +248,7 @@ class GapReasons:
             fetches = Reason.NEXT_HEARTBEAT
         parts = [(waits, "", from_us, released_us)]
         for granted_us, until_us, expired in grants:
-            joined_us = held_us = released_us + self._empty_us(released_us, granted_us)
+            joined_us = held_us = released_us + self._phases.empty_us(released_us, granted_us)
             is_session = False
             if fetches is Reason.NEXT_HEARTBEAT and granted_us - joined_us > SLOW_US:
                 held_us, is_session = self._handovers.held_up(joined_us, granted_us)
@@ -415,35 +261,22 @@ class GapReasons:
             released_us = until_us
         return parts
 
-    def _empty_us(self, from_us: int, to_us: int) -> int:
-        """The time between two instants in which the group had no member."""
-        spans = ((max(since_us, from_us), min(until_us, to_us)) for since_us, until_us in self._empty)
-        return sum(max(0, until_us - since_us) for since_us, until_us in spans)
-
-    def _open_phase(self, end_us: int | None) -> _Phase:
-        """The phase that lasts; of a partition that nobody has taken by ``end_us`` it may be a round."""
-        reason, who = Reason.NEXT_POLL, ""
-        if end_us is not None and self._state == GroupState.PREPARING_REBALANCE:
-            begins = bool(self._phases) and self._phases[-1].state == GroupState.EMPTY
-            reason, who = self._join_phase(end_us, Cause.INITIAL_DELAY if begins else "", is_open=True)
-        elif self._state == GroupState.COMPLETING_REBALANCE and self._is_leader_dead:
-            reason = Reason.SESSION
-        return self._phase(_NEVER, reason, who)
-
     def _phases_of(self, gap: ClosedGap, ending: str, to_us: int) -> list[_Part]:
         """The phases of the group in the gap: mostly those of other partitions that one phase brings."""
-        from_us, is_taken = gap.since_us, gap.new_owner is not None
+        from_us, is_taken, over = gap.since_us, gap.new_owner is not None, self._phases.over
+        if len(over) != self._phases_known:
+            self._parts, self._phases_known = {}, len(over)
         came_back = gap.new_owner == (gap.old_owner or "")
-        now, dealt = self._open_phase(None if is_taken else to_us), self._dealt.get(gap.partition, _NEVER)
+        now, dealt = self._phases.lasting(None if is_taken else to_us), self._dealt.get(gap.partition, NEVER)
         ended_us = self._ended_us.get(gap.old_owner or "", 0)
         ended_us *= ended_us > from_us  # when the old owner's session ended in the gap; 0: it did not
-        first = len(self._phases)
-        while first and self._phases[first - 1].to_us > from_us:
+        first = len(over)
+        while first and over[first - 1].to_us > from_us:
             first -= 1
-        is_clipped = (self._phases[first] if first < len(self._phases) else now).from_us < from_us
+        is_clipped = (over[first] if first < len(over) else now).from_us < from_us
         like = first, is_clipped, ending, came_back, is_taken, dealt, ended_us
         if like not in self._parts:
-            phases = [*self._phases[first:], now]
+            phases = [*over[first:], now]
             if is_clipped:  # a leader that is back knows partitions that came after it
                 phases[0] = phases[0]._replace(is_skipped=False, is_noticed=False)
             had_round = is_seen = False
@@ -472,7 +305,7 @@ def _cut(parts: Iterable[_Part], called_us: int, back_us: int, takes_us: int) ->
             yield Reason.COORDINATOR, "", max(since_us, back_us), until_us
             until_us = min(until_us, back_us)
         yield reason, who, since_us, until_us
-    yield Reason.CALLBACK, "", takes_us, _NEVER
+    yield Reason.CALLBACK, "", takes_us, NEVER
 
 
 def _most(parts: Iterable[_Part], from_us: int, to_us: int) -> tuple[Reason, str]:
@@ -489,7 +322,7 @@ def _most(parts: Iterable[_Part], from_us: int, to_us: int) -> tuple[Reason, str
 
 
 def _reason(
-    phase: _Phase, ending: str, is_back: bool, is_taken: bool, had_round: bool, is_last: bool
+    phase: Phase, ending: str, is_back: bool, is_taken: bool, had_round: bool, is_last: bool
 ) -> Reason:
     """Why a partition whose last owner ended by ``ending`` had no owner during one phase of its group.
 

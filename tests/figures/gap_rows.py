@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from groupstorm.figures import FiguresAccumulator
-from groupstorm.history.reasons import GapReasons, Reason, Reasons
+from groupstorm.history.phases import Reason
+from groupstorm.history.reasons import GapReasons, Reasons
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events

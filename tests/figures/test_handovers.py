@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groupstorm.history.coordinator_view import Handover, Handovers
-from groupstorm.history.reasons import Reason
+from groupstorm.history.phases import Reason
 from groupstorm.trace.events.coordinator import GroupStateChanged, MemberReconciled, MemberRemoved
 from groupstorm.trace.events.scenario import ScenarioEnded, ScenarioStarted
 from groupstorm.trace.rows import TracedEvent

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from groupstorm.figures import FiguresAccumulator
 from groupstorm.figures.reasons import gap_sentence, longest_gap, reasons_sentences
-from groupstorm.history.reasons import GapReasons, Reason, Reasons
+from groupstorm.history.phases import Reason
+from groupstorm.history.reasons import GapReasons, Reasons
 from groupstorm.trace.events import member as member_events
 from groupstorm.trace.events import scenario as world_events
 from groupstorm.trace.schema import Source

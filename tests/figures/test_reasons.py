@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from groupstorm.figures.reasons import gap_sentence, reasons_sentences
-from groupstorm.history.reasons import Reason, Reasons
+from groupstorm.history.phases import Reason
+from groupstorm.history.reasons import Reasons
 from groupstorm.storms.runs.run import run
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.events import coordinator as events

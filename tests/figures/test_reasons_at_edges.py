@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from groupstorm.figures.reasons import reasons_sentences
-from groupstorm.history.reasons import Reason, Reasons
+from groupstorm.history.phases import Reason
+from groupstorm.history.reasons import Reasons
 from groupstorm.trace.events import member as member_events
 from tests.figures.gap_rows import (
     G,

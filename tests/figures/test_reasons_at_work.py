@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from groupstorm.figures.reasons import gap_sentence
-from groupstorm.history.reasons import Reason
+from groupstorm.history.phases import Reason
 from groupstorm.trace.events import coordinator as events
 from groupstorm.trace.events import member as member_events
 from tests.figures.gap_rows import G, Row, assigned, divided, ended, in_seconds, joined, revoked, state

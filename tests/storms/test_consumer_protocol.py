@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from groupstorm.figures import FiguresAccumulator
-from groupstorm.history.reasons import GapReasons, Reason
+from groupstorm.history.phases import Reason
+from groupstorm.history.reasons import GapReasons
 from groupstorm.problems import InputError
 from groupstorm.storms.scenario.files import load
 from groupstorm.trace.schema import Source

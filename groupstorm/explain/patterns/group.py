@@ -26,7 +26,7 @@ from groupstorm.explain.patterns.selecting import (
 )
 from groupstorm.explain.patterns.sessions import ended_by_itself
 from groupstorm.history.causes import process_of
-from groupstorm.history.reasons import SLOW_US
+from groupstorm.history.phases import SLOW_US
 from groupstorm.history.rebalances import Row
 from groupstorm.trace.events.group_states import Cause
 from groupstorm.wording import counted, lasting

@@ -22,7 +22,7 @@ from groupstorm.explain.incidents import (
     Refusal,
 )
 from groupstorm.explain.patterns.selecting import begins_after, unique
-from groupstorm.history.reasons import SLOW_US
+from groupstorm.history.phases import SLOW_US
 from groupstorm.trace.events.imported import SIMPLE_COMMIT
 from groupstorm.wording import counted, lasting, listed
 

@@ -21,7 +21,7 @@ from groupstorm.explain.patterns.selecting import (
     with_changes,
 )
 from groupstorm.explain.stuck_records import StuckRecord
-from groupstorm.history.reasons import SLOW_US
+from groupstorm.history.phases import SLOW_US
 from groupstorm.history.rebalances import Absence, ChangeKind, Rebalance, Round
 from groupstorm.imports.timeline.members import name_before_uuid
 from groupstorm.trace.events.group_states import Cause
