@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from tests.imports.importing import client_line, failed, generation, import_texts, rows
 
 
@@ -82,3 +84,16 @@ def test_a_line_of_the_coordinator_is_believed_instead(tmp_path: Path) -> None:
     broker = failed("10:00:55,000", f"b-{uuid(1)}").replace("2024-11-18", "2026-03-04")
     import_texts(tmp_path, {"a.log": LEADER, "broker.log": broker})
     assert changes(tmp_path) == [(55.0, "removed", "b", "session-expired")]
+
+
+@pytest.mark.parametrize(
+    ("later", "crashed"), [("", [60.0]), ("Lost previously assigned partitions t-1", [])]
+)
+def test_a_member_that_went_has_died_unless_its_own_log_goes_on(
+    tmp_path: Path, later: str, crashed: list[float]
+) -> None:
+    """Its partitions had no owner before the first generation without it, and no log says since when."""
+    own = joined(0, ("b", 1), 1) + client_line(0.8, "Adding newly assigned partitions: t-1", "b")
+    done = import_texts(tmp_path, {"a.log": LEADER, "b.log": own + (later and client_line(75, later, "b"))})
+    assert [row["time_us"] / 1_000_000 for row in rows(tmp_path, "member_crashed")] == crashed
+    assert ("deaths" in done.groups[0].missing) == bool(crashed)

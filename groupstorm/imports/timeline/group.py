@@ -203,7 +203,7 @@ class GroupRecord:
 
     def begin_again(self) -> None:
         """The group was deleted, and is there again: its generations count anew."""
-        self._close_all()
+        self.close_rounds()
         self.generation = None
 
     def begins(self, generation: int, cause: str, member_id: str | None) -> events.GroupStateChanged:
@@ -294,7 +294,7 @@ class GroupRecord:
     def finish(self) -> None:
         """No more observations come."""
         self.returning.finish()
-        self._close_all()
+        self.close_rounds()
         self.comings.tell(self.rows)
         if unknown := self.topics.finish(self.name, self.rows):
             self.summary.missing.setdefault(TOPICS, (1, unknown))
@@ -338,7 +338,7 @@ class GroupRecord:
             why = Why([line, joined], STARTED, None, line.time_us, inferred=True)
             self.emit(line, event, why, step=-4)
 
-    def _close_all(self) -> None:
+    def close_rounds(self) -> None:
         for one in [*self._rounds.values()]:
             self._close(one)
         self._rounds.clear()
@@ -357,7 +357,8 @@ class GroupRecord:
             self.see_shared(planned, self.here(one.finished))
         self._add_unsaid(one)
         if not self.has_coordinator and not self.is_connect:
-            self.comings.round(one, names)
+            for member_id, line in self.comings.round(one, names):
+                self.tell_removal(member_id, line, "unknown")
         rows = round_rows(self.name, one, names)
         if not rows:
             return

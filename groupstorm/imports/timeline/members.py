@@ -138,17 +138,19 @@ class Comings:
         event = events.MemberRemoved(self._group, client, member_id, None, generation, Cause.LEFT)
         self._left[member_id] = _Row(line, event, _LEFT)
 
-    def round(self, one: Round, names: Mapping[str, str]) -> None:
-        """A round is over, or no more lines of it are expected. ``names``: client ids of its members."""
-        line = one.began
+    def round(self, one: Round, names: Mapping[str, str]) -> list[tuple[str, Observation]]:
+        """A round is over, or no more lines of it are expected: which members went without a word, by which
+        line. ``names``: client ids of its members."""
+        line, gone = one.began, list[str]()
         if line is None:
-            return
+            return []
         left = self._gone_by(one, line)
         before, now = self._members, frozenset(one.plan) if one.finished is not None else None
         came = {member_id for member_id in one.new if member_id not in self._known}
         if before is not None and now is not None:
             came |= now - before - self._known.keys()
-            for member_id in sorted(before - now - left):
+            gone = sorted(before - now - left)
+            for member_id in gone:
                 self._add(one, line, member_id, UNKNOWN, is_gone=True)
         self._known.update({member_id: names[member_id] for member_id in (*one.plan, *one.joined)})
         for member_id in sorted(came):
@@ -158,6 +160,7 @@ class Comings:
             if is_alone or one.generation == 1 == len(came):
                 one.began_by, one.begin_cause = member_id, cause
         self._members = now
+        return [(member_id, line) for member_id in gone]
 
     def _gone_by(self, one: Round, line: Observation) -> set[str]:
         """Make the rows of members that had left before this round. Its partitions had no owner from then on
