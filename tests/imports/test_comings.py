@@ -97,3 +97,26 @@ def test_a_member_that_went_has_died_unless_its_own_log_goes_on(
     done = import_texts(tmp_path, {"a.log": LEADER, "b.log": own + (later and client_line(75, later, "b"))})
     assert [row["time_us"] / 1_000_000 for row in rows(tmp_path, "member_crashed")] == crashed
     assert ("deaths" in done.groups[0].missing) == bool(crashed)
+
+
+GROWS = joined(0, ("a", 1), 1, {"a": 1}) + joined(60, ("a", 1), 2, {"a": 1, "b": 1})
+
+
+@pytest.mark.parametrize(
+    ("leader", "own", "began", "came"),
+    [
+        # others learn with their next heartbeats that b has left
+        (LEADER, joined(0, ("b", 1), 1) + leaves(55, "b", 1), (55.0, "left", f"b-{uuid(1)}"), []),
+        (GROWS, started(58, "b") + joined(59.9, ("b", 1), 2), (59.9, "new-member", f"b-{uuid(1)}"), [59.9]),
+        # b joins a round that has begun before, and no line says why
+        (GROWS, started(60.1, "b") + joined(60.2, ("b", 1), 2), (60.0, "unknown", None), [60.2]),
+    ],
+)
+def test_a_round_begins_with_the_member_that_came_or_left_before_the_others_asked(
+    tmp_path: Path, leader: str, own: str, began: tuple[float, str, str | None], came: list[float]
+) -> None:
+    import_texts(tmp_path, {"a.log": leader, "b.log": own})
+    *_, begun = [row for row in rows(tmp_path) if row.get("state") == "PreparingRebalance"]
+    assert (begun["time_us"] / 1e6, begun["cause"], begun.get("member_id")) == began
+    added = [row for row in rows(tmp_path, "member_added") if row["generation"] == 1]
+    assert [row["time_us"] / 1e6 for row in added] == came

@@ -124,7 +124,7 @@ class ClientMember(Member):
         self._given, self._updated, self._losing = None, False, UNKNOWN
         one = self._round(fields["generation"])
         if self._is_new:
-            one.new[self._id()] = line, fields.get("instance")
+            one.new[self._id()] = self._asked or line, fields.get("instance")
             self._see_return(one, line)
         one.joined[self._id()] = line
         self._is_new = False
@@ -196,9 +196,8 @@ class ClientMember(Member):
         self._learn(line.fields.get("member_id"))
         if "poll" in line.fields.get("reason", ""):
             self._poll_timeout(line)
-        if self._losing == TOO_SLOW:
-            return
-        self._close(line)
+        if self._losing != TOO_SLOW:
+            self._close(line)
         self._tell_leaving(line)
 
     def _failed(self, line: Observation) -> None:

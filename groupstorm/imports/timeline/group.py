@@ -348,7 +348,7 @@ class GroupRecord:
         ids = dict.fromkeys((*one.named, *led, *one.plan, *one.joined))
         for member_id in ids:
             self.all_ids.setdefault(member_id, False)
-        names = {member_id: one.clients.get(member_id) or self.members.name(member_id) for member_id in ids}
+        names = {each: one.clients.get(each) or self.members.name(each) for each in ids}
         if not set(ids) <= set(one.joined) or (one.count or 0) > len(one.joined):
             self._members_tell_all = False
         self._see_unnamed(one, len(ids))
@@ -359,8 +359,7 @@ class GroupRecord:
         if not self.has_coordinator and not self.is_connect:
             for member_id, line in self.comings.round(one, names):
                 self.tell_removal(member_id, line, "unknown")
-        rows = round_rows(self.name, one, names)
-        if not rows:
+        if not (rows := round_rows(self.name, one, names)):
             return
         for line, step, event, why in rows:
             self.emit(line, event, why, step=step)
@@ -377,8 +376,8 @@ class GroupRecord:
         else:
             self.summary.rounds_unknown += 1
             self.summary.missing.setdefault("ownership", (0, OWNERS_UNKNOWN))
-            what = f"who got which partition in generation {one.generation}"
-            self.is_missing(said, "ownership", one.generation, f"{what} is not known: {ADD_ASSIGNMENTS}", -4)
+            what = f"who got which partition in generation {one.generation} is not known"
+            self.is_missing(said, "ownership", one.generation, f"{what}: {ADD_ASSIGNMENTS}", -4)
 
     @property
     def view(self) -> str:
