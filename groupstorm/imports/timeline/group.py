@@ -243,8 +243,8 @@ class GroupRecord:
                 self.shared.add(name)
                 sentence = (
                     f"which processes follow each other: several members have the client id {name} at once, "
-                    "so they go by their member ids, of which each process has a new one: give each pod a "
-                    "client.id of its own"
+                    "so they go by their member ids, of which each process has a new one: add the log of "
+                    "each pod as a file of its own"
                 )
                 self.is_missing(line, NAMES, None, sentence)
 
