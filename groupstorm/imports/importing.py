@@ -187,7 +187,7 @@ def import_sources(sources: Sequence[LogSource], out: Path, options: Options) ->
         clients.setdefault(group, {})[member_id] = client
     rows = Rows()
     found: list[GroupSummary] = []
-    told: set[str] = set()
+    told: dict[str, set[str]] = {}
     shared: dict[str, set[str]] = {}
     began_us, ended_us = by_group.began_us, by_group.ended_us
     origin = _origin(began_us, parsers, offsets)
@@ -202,7 +202,7 @@ def import_sources(sources: Sequence[LogSource], out: Path, options: Options) ->
             if record.shared:
                 shared[name] = record.shared
             if record.is_told_by_members_alone:
-                told.add(name)
+                told[name] = record.running
     if not found:
         raise InputError(_nothing(parsers, options.groups))
     with import_folder(out) as folder:

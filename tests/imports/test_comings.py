@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.imports.importing import client_line, failed, generation, import_texts, rows
+from tests.imports.importing import client_line, failed, figures, generation, import_texts, rows
 
 
 def uuid(number: int) -> str:
@@ -120,3 +120,29 @@ def test_a_round_begins_with_the_member_that_came_or_left_before_the_others_aske
     assert (begun["time_us"] / 1e6, begun["cause"], begun.get("member_id")) == began
     added = [row for row in rows(tmp_path, "member_added") if row["generation"] == 1]
     assert [row["time_us"] / 1e6 for row in added] == came
+
+
+def given(second: float, whole: str, added: str) -> str:
+    """Return the lines of a cooperative member on its assignment, behind those of `joined`."""
+    text = client_line(second, f"Notifying assignor about the new Assignment(partitions=[{whole}])", "a")
+    return text + client_line(second + 0.3, f"Adding newly assigned partitions: [{added}]", "a")
+
+
+#: The logs begin when a has t-0, and b has t-1.
+CLOSED = client_line(57, "Revoke previously assigned partitions [t-1]", "b") + leaves(57, "b", 1)
+TAKEN = joined(60, ("a", 1), 8, {"a": 1}) + given(60.7, "t-0, t-1", "t-1")
+#: From 90 s to 95 s the group has no members.
+AWAY = client_line(90, "Revoke previously assigned partitions [t-0, t-1]", "a") + leaves(90, "a", 1)
+BACK = started(95, "a") + joined(95, ("a", 2), 9, {"a": 2}) + given(95.7, "t-0, t-1", "t-0, t-1")
+
+
+# t-1 has no owner from 57 s to 61 s, and both have none from 95 s to 96 s
+@pytest.mark.parametrize(("later", "unowned_s"), [("", 4.0), (AWAY + BACK, 6.0)])
+def test_logs_that_begin_later_than_their_members(tmp_path: Path, later: str, unowned_s: float) -> None:
+    """A member had before what it gives up, or has without being newly assigned it."""
+    import_texts(tmp_path, {"a.log": TAKEN + later, "b.log": CLOSED})
+    assert figures(tmp_path)["g"].unowned_partition_seconds == unowned_s
+    gone = [row["time_us"] / 1e6 + 57 for row in rows(tmp_path, "members_gone")]
+    assert gone == [90.0] * bool(later)
+    held = {name for row in rows(tmp_path, "partitions_assigned") for name in row["partitions"]}
+    assert held == {"t-0", "t-1"}

@@ -71,9 +71,11 @@ class GroupRecord:
     all_ids: dict[str, bool] = field(default_factory=dict)
     #: Client ids with a log -> whether it says what the client subscribes to.
     clients: dict[str, bool] = field(default_factory=dict)
+    #: Those whose log begins while they are in the group.
+    running: set[str] = field(default_factory=set)
     #: Client id -> the settings that its log has said.
     configured: dict[str, dict[str, str]] = field(default_factory=dict)
-    #: Told when the coordinator removes a member: member id, the line and the cause.
+    #: Told of a member that the coordinator removes: member id, line, cause.
     on_removal: list[Callable[[str, Observation, str], None]] = field(default_factory=list)
     #: Whether a line or record of the coordinator, or what a tool asked it for, tells of the group.
     has_coordinator: bool = False
@@ -142,10 +144,8 @@ class GroupRecord:
 
     def removed(self, member_id: str, cause: str, instance: str | None = None) -> events.MemberRemoved:
         """Take a member out: the event. ``instance``: its static id, if a line says it."""
-        name, known = self.members.name(member_id), self.members.remove(member_id)
-        return events.MemberRemoved(
-            self.name, name, member_id, instance or known, self.generation, str(cause)
-        )
+        name, instance = self.members.name(member_id), self.members.remove(member_id) or instance
+        return events.MemberRemoved(self.name, name, member_id, instance, self.generation, str(cause))
 
     def replaced(self, old: str, member_id: str, instance: str | None) -> events.MemberReplaced:
         """Give a static member its new id: the event."""
@@ -344,8 +344,7 @@ class GroupRecord:
         self._rounds.clear()
 
     def _close(self, one: Round) -> None:
-        led = () if one.leader is None else (one.leader,)
-        ids = dict.fromkeys((*one.named, *led, *one.plan, *one.joined))
+        ids = dict.fromkeys((*one.named, *filter(None, [one.leader]), *one.plan, *one.joined))
         for member_id in ids:
             self.all_ids.setdefault(member_id, False)
         names = {each: one.clients.get(each) or self.members.name(each) for each in ids}
