@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, tzinfo
 from enum import StrEnum
+from itertools import pairwise
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -25,6 +26,7 @@ from groupstorm.imports.prefixes import Writer, find_prefix
 from groupstorm.imports.provenance import Rows, Why, with_memberless_times, with_own_names
 from groupstorm.imports.source import POD, LogSource, Observation, with_topic_names
 from groupstorm.imports.spill import SpillingSorter
+from groupstorm.imports.templates import BROKER_KINDS
 from groupstorm.imports.timeline.group import (
     NO_PARTITIONS,
     OWNERS_UNKNOWN,
@@ -75,6 +77,10 @@ class _SortedLog:
         #: Group and member id -> client id, as far as a line says both, and pod.
         self._clients: dict[tuple[str, str], str] = {}
         self._pod_of: dict[tuple[str, str], str] = {}
+        #: Group and client id -> when its own lines, which name no pod, say its member ids; and these.
+        self.spans: dict[tuple[str, str], tuple[int, int, set[str]]] = {}
+        #: Those of them that go by the name of the log, as by that of a pod.
+        self.by_name: set[tuple[str, str]] = set()
         #: Member ids of lines that name no group.
         self.ungrouped: set[str] = set()
         #: Instance of Kafka Streams -> its group, by the member ids of its threads.
@@ -94,6 +100,11 @@ class _SortedLog:
                 self._clients[one.group, one.fields["member_id"]] = client
                 if pod:
                     self._pod_of[one.group, one.fields["member_id"]] = pod
+                elif one.kind not in BROKER_KINDS:
+                    at_us, own = one.time_us, (one.group, client)
+                    since_us, until_us, ids = self.spans.setdefault(own, (at_us, at_us, set()))
+                    ids.add(one.fields["member_id"])
+                    self.spans[own] = min(since_us, at_us), max(until_us, at_us), ids
             if one.group and THREAD in (member_id := one.fields.get("member_id") or ""):
                 self.instances[member_id.partition(THREAD)[0]] = one.group
             if not one.group and "old_member_id" in one.fields:
@@ -107,15 +118,31 @@ class _SortedLog:
 
     def _named(self, group: str, client: str, pod: str) -> str:
         """The client id; with the pod if several pods have it."""
+        if not pod and (group, client) in self.by_name:
+            return f"{Path(self.parser.log.name).stem} {client}"
         return f"{pod} {client}" if pod and len(self._pods[group, client]) > 1 else client
 
     def observations(self, offset_us: int, instances: Mapping[str, str]) -> Iterator[Observation]:
         """``instances``: the groups of instances of Kafka Streams whose own lines name none."""
         for time_us, source, line, kind, said, fields, _ in self._sorter.sorted():
             group = said or instances.get((fields.get("client") or "").partition(THREAD)[0], "")
-            if POD in fields and fields.get("client"):
-                fields["client"] = self._named(group, fields["client"], fields[POD])
+            if fields.get("client") and kind not in BROKER_KINDS:
+                fields["client"] = self._named(group, fields["client"], fields.get(POD, ""))
             yield Observation(time_us - offset_us, source, line, kind, group, fields)
+
+
+def _see_processes(read: Sequence[_SortedLog], offsets: Mapping[int, Offset]) -> None:
+    """Let clients of one id go by their logs if they are several at once, each with member ids of its own."""
+    for key in {key for log in read for key in log.spans}:
+        logs = [log for log in read if key in log.spans]
+        ids = [member_id for log in logs for member_id in log.spans[key][2]]
+        names = {Path(log.parser.log.name).stem for log in logs}
+        moved = ((log.spans[key], offsets[log.parser.number].us) for log in logs)
+        spans = sorted((since_us - by_us, until_us - by_us) for (since_us, until_us, _), by_us in moved)
+        are_at_once = any(before[1] > after[0] for before, after in pairwise(spans))
+        if are_at_once and len({*ids}) == len(ids) and len(names) == len(logs):
+            for log in logs:
+                log.by_name.add(key)
 
 
 def import_logs(logs: Sequence[Log], out: Path, options: Options) -> Imported:
@@ -146,6 +173,7 @@ def import_sources(sources: Sequence[LogSource], out: Path, options: Options) ->
     parsers = [one.parser for one in read]
     _check(parsers)
     offsets = anchors.offsets(parsers)
+    _see_processes(read, offsets)
     ungrouped = {member_id for one in read for member_id in one.ungrouped}
     has_all = not any(one.leaves_out for one in read)
     by_group = ObservationsByGroup(ungrouped, has_all, UNNAMED_GROUP if options.groups is None else "")
@@ -159,7 +187,7 @@ def import_sources(sources: Sequence[LogSource], out: Path, options: Options) ->
         clients.setdefault(group, {})[member_id] = client
     rows = Rows()
     found: list[GroupSummary] = []
-    told: set[str] = set()
+    told: dict[str, set[str]] = {}
     shared: dict[str, set[str]] = {}
     began_us, ended_us = by_group.began_us, by_group.ended_us
     origin = _origin(began_us, parsers, offsets)
@@ -174,7 +202,7 @@ def import_sources(sources: Sequence[LogSource], out: Path, options: Options) ->
             if record.shared:
                 shared[name] = record.shared
             if record.is_told_by_members_alone:
-                told.add(name)
+                told[name] = record.running
     if not found:
         raise InputError(_nothing(parsers, options.groups))
     with import_folder(out) as folder:

@@ -133,14 +133,14 @@ _ONE_CAME = "members: a member's own log says that it is there"
 
 
 def with_memberless_times(
-    entries: Iterable[TraceEntry], told_by_members: Collection[str]
+    entries: Iterable[TraceEntry], told_by_members: Mapping[str, set[str]]
 ) -> Iterator[TraceEntry]:
     """The rows of an import, in the trace's order, and a row where a group begins or ends to have members.
 
-    ``told_by_members``: groups of which only members tell, each in a log of its own.
+    ``told_by_members``: groups of which only members tell, each in a log of its own: who is there at first.
     """
     empty: set[str] = set()
-    running: dict[str, set[str]] = {name: set() for name in told_by_members}
+    running = {name: {*members} for name, members in told_by_members.items()}
     for entry in entries:
         event: Any = entry[2]
         there = running.get(event.group)

@@ -32,9 +32,9 @@ from groupstorm.verdicts.measures import Spread
 from groupstorm.whatif.drafting import Draft, draft_of, scenario_text
 from groupstorm.whatif.facts import UNKNOWN, Reading, Round, RoundReader
 from groupstorm.whatif.inference import TIMEOUTS
-from groupstorm.whatif.lives import STOP
+from groupstorm.whatif.lives import BUSY, STOP
 from groupstorm.whatif.reading import LivedFigures, read_run
-from groupstorm.wording import counted
+from groupstorm.wording import counted, seconds
 
 
 class Replay(NamedTuple):
@@ -210,6 +210,13 @@ def agreement(reading: Reading, draft: Draft, replays: Sequence[Replay]) -> Agre
     if stops > 1 and deploys not in (one.deploys for one in of_replays):
         run = "" if deploys is None else f", and the run has {counted(deploys, 'deployment')}"
         missing.append(f"un-owned time of a deploy: the replays count each of {stops:,} stops as one{run}")
+    busy_ms = [one.step["for_ms"] for one in draft.steps if one.step["do"] == BUSY]
+    if busy_ms:
+        lasted = f"{counted(len(busy_ms), 'time')}, for up to {seconds(max(busy_ms) / 1000)}"
+        missing.append(
+            f"what max.poll.records does to members that worked without poll() ({lasted}): no row says on "
+            "how many records, so they do so for as long under every value"
+        )
     if assumed := _assumed_timeouts(draft):
         missing.append(f"{assumed}: assumed, because no log says it; check it and give it with --known")
     return Agreement(tuple(lines), _round_lines(rounds, of_seeds, within_us), tuple(missing))

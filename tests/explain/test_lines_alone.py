@@ -185,7 +185,8 @@ def test_lines_of_java_that_somebody_has_stripped(tmp_path: Path) -> None:
         "Adding newly assigned partitions: t-0",
     )
     answer(tmp_path, "".join(f"2026-03-04 10:00:0{at},123 INFO {line}\n" for at, line in enumerate(lines)))
-    (given,) = rows(tmp_path, "partitions_assigned")
+    had, given = rows(tmp_path, "partitions_assigned")
+    assert (had["partitions"], had["provenance"]) == (["t-0", "t-1"], "inferred")
     assert (given["group"], given["partitions"]) == ("(unnamed)", ["t-0"])
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.imports.importing import client_line, failed, generation, import_texts, rows
+import pytest
+
+from tests.imports.importing import client_line, failed, figures, generation, import_texts, rows
 
 
 def uuid(number: int) -> str:
@@ -82,3 +84,65 @@ def test_a_line_of_the_coordinator_is_believed_instead(tmp_path: Path) -> None:
     broker = failed("10:00:55,000", f"b-{uuid(1)}").replace("2024-11-18", "2026-03-04")
     import_texts(tmp_path, {"a.log": LEADER, "broker.log": broker})
     assert changes(tmp_path) == [(55.0, "removed", "b", "session-expired")]
+
+
+@pytest.mark.parametrize(
+    ("later", "crashed"), [("", [60.0]), ("Lost previously assigned partitions t-1", [])]
+)
+def test_a_member_that_went_has_died_unless_its_own_log_goes_on(
+    tmp_path: Path, later: str, crashed: list[float]
+) -> None:
+    """Its partitions had no owner before the first generation without it, and no log says since when."""
+    own = joined(0, ("b", 1), 1) + client_line(0.8, "Adding newly assigned partitions: t-1", "b")
+    done = import_texts(tmp_path, {"a.log": LEADER, "b.log": own + (later and client_line(75, later, "b"))})
+    assert [row["time_us"] / 1_000_000 for row in rows(tmp_path, "member_crashed")] == crashed
+    assert ("deaths" in done.groups[0].missing) == bool(crashed)
+
+
+GROWS = joined(0, ("a", 1), 1, {"a": 1}) + joined(60, ("a", 1), 2, {"a": 1, "b": 1})
+
+
+@pytest.mark.parametrize(
+    ("leader", "own", "began", "came"),
+    [
+        # others learn with their next heartbeats that b has left
+        (LEADER, joined(0, ("b", 1), 1) + leaves(55, "b", 1), (55.0, "left", f"b-{uuid(1)}"), []),
+        (GROWS, started(58, "b") + joined(59.9, ("b", 1), 2), (59.9, "new-member", f"b-{uuid(1)}"), [59.9]),
+        # b joins a round that has begun before, and no line says why
+        (GROWS, started(60.1, "b") + joined(60.2, ("b", 1), 2), (60.0, "unknown", None), [60.2]),
+    ],
+)
+def test_a_round_begins_with_the_member_that_came_or_left_before_the_others_asked(
+    tmp_path: Path, leader: str, own: str, began: tuple[float, str, str | None], came: list[float]
+) -> None:
+    import_texts(tmp_path, {"a.log": leader, "b.log": own})
+    *_, begun = [row for row in rows(tmp_path) if row.get("state") == "PreparingRebalance"]
+    assert (begun["time_us"] / 1e6, begun["cause"], begun.get("member_id")) == began
+    added = [row for row in rows(tmp_path, "member_added") if row["generation"] == 1]
+    assert [row["time_us"] / 1e6 for row in added] == came
+
+
+def given(second: float, whole: str, added: str) -> str:
+    """Return the lines of a cooperative member on its assignment, behind those of `joined`."""
+    text = client_line(second, f"Notifying assignor about the new Assignment(partitions=[{whole}])", "a")
+    return text + client_line(second + 0.3, f"Adding newly assigned partitions: [{added}]", "a")
+
+
+#: The logs begin when a has t-0, and b has t-1.
+CLOSED = client_line(57, "Revoke previously assigned partitions [t-1]", "b") + leaves(57, "b", 1)
+TAKEN = joined(60, ("a", 1), 8, {"a": 1}) + given(60.7, "t-0, t-1", "t-1")
+#: From 90 s to 95 s the group has no members.
+AWAY = client_line(90, "Revoke previously assigned partitions [t-0, t-1]", "a") + leaves(90, "a", 1)
+BACK = started(95, "a") + joined(95, ("a", 2), 9, {"a": 2}) + given(95.7, "t-0, t-1", "t-0, t-1")
+
+
+# t-1 has no owner from 57 s to 61 s, and both have none from 95 s to 96 s
+@pytest.mark.parametrize(("later", "unowned_s"), [("", 4.0), (AWAY + BACK, 6.0)])
+def test_logs_that_begin_later_than_their_members(tmp_path: Path, later: str, unowned_s: float) -> None:
+    """A member had before what it gives up, or has without being newly assigned it."""
+    import_texts(tmp_path, {"a.log": TAKEN + later, "b.log": CLOSED})
+    assert figures(tmp_path)["g"].unowned_partition_seconds == unowned_s
+    gone = [row["time_us"] / 1e6 + 57 for row in rows(tmp_path, "members_gone")]
+    assert gone == [90.0] * bool(later)
+    held = {name for row in rows(tmp_path, "partitions_assigned") for name in row["partitions"]}
+    assert held == {"t-0", "t-1"}

@@ -1,4 +1,4 @@
-"""Members that have one client id at once go by their member ids: Java's default is the same in every pod."""
+"""Members that have one client id at once, as by Java's default, go by their logs or by their member ids."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def own(member_id: str, partition: str) -> str:
 def test_their_logs_say_who_owned_what(tmp_path: Path) -> None:
     import_texts(tmp_path, {"server.log": TWO, "a.log": own(A, "t-0"), "b.log": own(B, "t-1")})
     owners = [(row["member"], row["partitions"]) for row in rows(tmp_path, "partitions_assigned")]
-    assert sorted(owners) == [(A, ["t-0"]), (B, ["t-1"])]
+    assert sorted(owners) == [("a consumer-g-1", ["t-0"]), ("b consumer-g-1", ["t-1"])]
     found = figures(tmp_path)["g"]
-    assert (found.unowned_partition_seconds, found.dual_owner_seconds, found.imbalance_max) == (0, 0, None)
+    assert (found.unowned_partition_seconds, found.dual_owner_seconds, found.imbalance_max) == (0, 0, 0)
 
 
 def test_without_the_coordinators_log_a_generation_shows_them_too(tmp_path: Path) -> None:
@@ -88,7 +88,23 @@ def test_without_the_coordinators_log_a_generation_shows_them_too(tmp_path: Path
     text = f"Finished assignment for group at generation 1: {{{plan}}}"
     led = own(A, "t-0") + java_line("10:00:03,100", text, "consumer-g-1")
     import_texts(tmp_path, {"a.log": led, "b.log": own(B, "t-1")})
-    assert sorted(row["member"] for row in rows(tmp_path, "partitions_assigned")) == [A, B]
+    names = sorted(row["member"] for row in rows(tmp_path, "partitions_assigned"))
+    assert names == ["a consumer-g-1", "b consumer-g-1"]
+
+
+@pytest.mark.parametrize(
+    ("second", "name"),
+    [
+        (own(B, "t-1").replace("10:00:0", "10:01:0"), "consumer-g-1"),  # the next process of the same pod
+        (own(A, "t-0"), "consumer-g-1"),  # the same lines, collected twice
+        (own(B, "t-1"), "a consumer-g-1"),
+    ],
+)
+def test_logs_are_of_several_processes_if_these_are_there_at_once(
+    tmp_path: Path, second: str, name: str
+) -> None:
+    import_texts(tmp_path, {"a.log": own(A, "t-0"), "b.log": second})
+    assert rows(tmp_path, "member_started")[0]["member"] == name
 
 
 def test_processes_that_share_a_log_and_a_client_id(tmp_path: Path) -> None:

@@ -41,6 +41,7 @@ _RETURNED = "member: a new process of the static member is in the generation of 
 _ASKED = "the coordinator has the JoinGroup after the member says that it sends it"
 #: The cause that makes a member leave without being closed.
 TOO_SLOW: Final = "poll-timeout"
+_KEPT: Final = "partitions: with those of its assignment that it had before the log begins"
 _CLOSED_WITH_THREAD: Final = "its thread of Kafka Streams has shut down, and has nothing any more"
 _AT_ACKNOWLEDGEMENT = "the member has what it was told to add when it acknowledges"
 #: The largest scheduled.rebalance.max.delay.ms, for which the work of a worker that has gone may wait.
@@ -124,7 +125,7 @@ class ClientMember(Member):
         self._given, self._updated, self._losing = None, False, UNKNOWN
         one = self._round(fields["generation"])
         if self._is_new:
-            one.new[self._id()] = line, fields.get("instance")
+            one.new[self._id()] = self._asked or line, fields.get("instance")
             self._see_return(one, line)
         one.joined[self._id()] = line
         self._is_new = False
@@ -177,7 +178,9 @@ class ClientMember(Member):
         self._given, self._updated = line.fields.get("assigned_partitions"), True
 
     def _assigned(self, line: Observation) -> None:
-        self._own(line, line.fields.get("partitions", []))
+        added = line.fields.get("partitions", [])
+        kept = [name for name in self._given or () if name not in self._owned and name not in added]
+        self._own(line, added + kept, _KEPT if kept else "")
 
     def _revoked(self, line: Observation) -> None:
         if self._revoking is not None:
@@ -196,9 +199,8 @@ class ClientMember(Member):
         self._learn(line.fields.get("member_id"))
         if "poll" in line.fields.get("reason", ""):
             self._poll_timeout(line)
-        if self._losing == TOO_SLOW:
-            return
-        self._close(line)
+        if self._losing != TOO_SLOW:
+            self._close(line)
         self._tell_leaving(line)
 
     def _failed(self, line: Observation) -> None:

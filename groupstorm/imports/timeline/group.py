@@ -71,9 +71,11 @@ class GroupRecord:
     all_ids: dict[str, bool] = field(default_factory=dict)
     #: Client ids with a log -> whether it says what the client subscribes to.
     clients: dict[str, bool] = field(default_factory=dict)
+    #: Those whose log begins while they are in the group.
+    running: set[str] = field(default_factory=set)
     #: Client id -> the settings that its log has said.
     configured: dict[str, dict[str, str]] = field(default_factory=dict)
-    #: Told when the coordinator removes a member: member id, the line and the cause.
+    #: Told of a member that the coordinator removes: member id, line, cause.
     on_removal: list[Callable[[str, Observation, str], None]] = field(default_factory=list)
     #: Whether a line or record of the coordinator, or what a tool asked it for, tells of the group.
     has_coordinator: bool = False
@@ -142,10 +144,8 @@ class GroupRecord:
 
     def removed(self, member_id: str, cause: str, instance: str | None = None) -> events.MemberRemoved:
         """Take a member out: the event. ``instance``: its static id, if a line says it."""
-        name, known = self.members.name(member_id), self.members.remove(member_id)
-        return events.MemberRemoved(
-            self.name, name, member_id, instance or known, self.generation, str(cause)
-        )
+        name, instance = self.members.name(member_id), self.members.remove(member_id) or instance
+        return events.MemberRemoved(self.name, name, member_id, instance, self.generation, str(cause))
 
     def replaced(self, old: str, member_id: str, instance: str | None) -> events.MemberReplaced:
         """Give a static member its new id: the event."""
@@ -203,7 +203,7 @@ class GroupRecord:
 
     def begin_again(self) -> None:
         """The group was deleted, and is there again: its generations count anew."""
-        self._close_all()
+        self.close_rounds()
         self.generation = None
 
     def begins(self, generation: int, cause: str, member_id: str | None) -> events.GroupStateChanged:
@@ -243,8 +243,8 @@ class GroupRecord:
                 self.shared.add(name)
                 sentence = (
                     f"which processes follow each other: several members have the client id {name} at once, "
-                    "so they go by their member ids, of which each process has a new one: give each pod a "
-                    "client.id of its own"
+                    "so they go by their member ids, of which each process has a new one: add the log of "
+                    "each pod as a file of its own"
                 )
                 self.is_missing(line, NAMES, None, sentence)
 
@@ -294,7 +294,7 @@ class GroupRecord:
     def finish(self) -> None:
         """No more observations come."""
         self.returning.finish()
-        self._close_all()
+        self.close_rounds()
         self.comings.tell(self.rows)
         if unknown := self.topics.finish(self.name, self.rows):
             self.summary.missing.setdefault(TOPICS, (1, unknown))
@@ -338,17 +338,16 @@ class GroupRecord:
             why = Why([line, joined], STARTED, None, line.time_us, inferred=True)
             self.emit(line, event, why, step=-4)
 
-    def _close_all(self) -> None:
+    def close_rounds(self) -> None:
         for one in [*self._rounds.values()]:
             self._close(one)
         self._rounds.clear()
 
     def _close(self, one: Round) -> None:
-        led = () if one.leader is None else (one.leader,)
-        ids = dict.fromkeys((*one.named, *led, *one.plan, *one.joined))
+        ids = dict.fromkeys((*one.named, *filter(None, [one.leader]), *one.plan, *one.joined))
         for member_id in ids:
             self.all_ids.setdefault(member_id, False)
-        names = {member_id: one.clients.get(member_id) or self.members.name(member_id) for member_id in ids}
+        names = {each: one.clients.get(each) or self.members.name(each) for each in ids}
         if not set(ids) <= set(one.joined) or (one.count or 0) > len(one.joined):
             self._members_tell_all = False
         self._see_unnamed(one, len(ids))
@@ -357,9 +356,9 @@ class GroupRecord:
             self.see_shared(planned, self.here(one.finished))
         self._add_unsaid(one)
         if not self.has_coordinator and not self.is_connect:
-            self.comings.round(one, names)
-        rows = round_rows(self.name, one, names)
-        if not rows:
+            for member_id, line in self.comings.round(one, names):
+                self.tell_removal(member_id, line, "unknown")
+        if not (rows := round_rows(self.name, one, names)):
             return
         for line, step, event, why in rows:
             self.emit(line, event, why, step=step)
@@ -376,8 +375,8 @@ class GroupRecord:
         else:
             self.summary.rounds_unknown += 1
             self.summary.missing.setdefault("ownership", (0, OWNERS_UNKNOWN))
-            what = f"who got which partition in generation {one.generation}"
-            self.is_missing(said, "ownership", one.generation, f"{what} is not known: {ADD_ASSIGNMENTS}", -4)
+            what = f"who got which partition in generation {one.generation} is not known"
+            self.is_missing(said, "ownership", one.generation, f"{what}: {ADD_ASSIGNMENTS}", -4)
 
     @property
     def view(self) -> str:

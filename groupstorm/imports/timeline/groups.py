@@ -177,7 +177,10 @@ class GroupTimeline:
         """Close what is open. None if the lines say nothing that makes a row."""
         parts = self._parts
         last = parts.get(ModernGroup), parts.get(StreamsThreads)
-        for part in (parts.get(ClassicRounds), *self._clients.values(), *last):
+        if ClassicRounds in parts:
+            parts[ClassicRounds].finish()
+        self._record.close_rounds()  # of classic members only the next rounds may tell that they went
+        for part in (*self._clients.values(), *last):
             if part is not None:
                 part.finish()
         if self._record.last is None:

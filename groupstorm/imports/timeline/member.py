@@ -18,6 +18,7 @@ from groupstorm.trace.schema import Source
 
 _JOINS: Final = ("joining", "rd-joining")
 _SILENT: Final = "its thread of Kafka Streams has shut down, and its log has no LeaveGroup"
+_HAD: Final = "it had them before its log begins"
 _NEVER_JOINED = "cause: no line says it, nor what came of it"
 #: Kinds of lines by which a member's own log says that it has lost or given up what it had.
 _OWN_END: Final = frozenset({"revoked", "lost", "rejected", "leaving", "poll-timeout", "reset"})
@@ -42,6 +43,8 @@ class Member:
         #: It has left because it did not poll, and has not joined since.
         self._is_away = False
         self._given: list[str] | None = None
+        #: Whether the log has what it owns: from the start of the process on, or from its next assignment.
+        self._is_known = False
         self._updated = False
         #: Whether the log has the start of the process, and no round since.
         self._is_new = False
@@ -102,7 +105,7 @@ class Member:
             self._former_ids.add(self._member_id)
         self._member_id, self._generation, self._given = "", None, None
         self._losing, self._asked, self._begun, self._updated = UNKNOWN, None, None, False
-        self._is_new, self._has_left, self._is_told_to_close = True, False, False
+        self._is_new, self._is_known, self._has_left, self._is_told_to_close = True, True, False, False
 
     def removed_id(self, member_id: str, line: Observation, cause: str) -> None:
         """The coordinator has removed a member: unless its own log says how it ended, it had died."""
@@ -142,6 +145,8 @@ class Member:
         self._asked, self._asked_last = self._asked or line, line
         if cause == TOLD:
             self._begun = self._begun or line
+            if not self._is_known:
+                self._group.running.add(self._client)
         rule = "cause: the line's reason is not one that is known" if cause == UNKNOWN else ""
         self._emit(line, self._rejoins(cause), Why([line], rule))
 
@@ -155,7 +160,7 @@ class Member:
         self._ask(line, cause)
 
     def _own(self, line: Observation, added: list[str], rule: str = "") -> None:
-        self._losing = UNKNOWN
+        self._losing, self._is_known = UNKNOWN, True
         self._owned.update(dict.fromkeys(added))
         self._group.topics.taken(added, line)
         event = member_events.PartitionsAssigned(*self._there(), tuple(added), NULL, NULL)
@@ -199,6 +204,10 @@ class Member:
         self, line: Observation, partitions: Sequence[str], cause: str, *, is_lost: bool = False
     ) -> Any:
         """It owns these no more: the event."""
+        if partitions and not (self._is_known or is_lost):
+            self._group.running.add(self._client)
+            event = member_events.PartitionsAssigned(*self._there(), tuple(partitions), NULL, NULL)
+            self._group.emit(line, event, Why([line], _HAD, None, line.time_us, True), Source.MEMBER, -1)
         self._group.topics.given_up(partitions, line)
         for name in partitions:
             self._owned.pop(name, None)

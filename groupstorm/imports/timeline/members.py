@@ -138,26 +138,35 @@ class Comings:
         event = events.MemberRemoved(self._group, client, member_id, None, generation, Cause.LEFT)
         self._left[member_id] = _Row(line, event, _LEFT)
 
-    def round(self, one: Round, names: Mapping[str, str]) -> None:
-        """A round is over, or no more lines of it are expected. ``names``: client ids of its members."""
-        line = one.began
+    def round(self, one: Round, names: Mapping[str, str]) -> list[tuple[str, Observation]]:
+        """A round is over, or no more lines of it are expected: which members went without a word, by which
+        line. ``names``: client ids of its members."""
+        line, gone = one.began, list[str]()
         if line is None:
-            return
+            return []
+        just_left = [row for row in self._left.values() if row.event.generation == one.generation - 1]
+        first = min(just_left, key=lambda row: row.line.time_us, default=None)
         left = self._gone_by(one, line)
         before, now = self._members, frozenset(one.plan) if one.finished is not None else None
         came = {member_id for member_id in one.new if member_id not in self._known}
         if before is not None and now is not None:
             came |= now - before - self._known.keys()
-            for member_id in sorted(before - now - left):
+            gone = sorted(before - now - left)
+            for member_id in gone:
                 self._add(one, line, member_id, UNKNOWN, is_gone=True)
         self._known.update({member_id: names[member_id] for member_id in (*one.plan, *one.joined)})
+        all_told = before is not None and now is not None and not gone
         for member_id in sorted(came):
             cause = self._cause(one, member_id, before)
             self._add(one, line, member_id, cause, is_gone=False)
-            is_alone = len(came) == 1 and before is not None and now is not None and before - left <= now
-            if is_alone or one.generation == 1 == len(came):
+            is_later = member_id in one.new and one.new[member_id][0].time_us > line.time_us
+            if len(came) == 1 and (one.generation == 1 or (all_told and not is_later)):
                 one.began_by, one.begin_cause = member_id, cause
+        if all_told and first is not None and first.line.time_us <= line.time_us:
+            # others learn of it with their next heartbeats
+            one.requested, one.began_by, one.begin_cause = first.line, first.event.member_id, Cause.LEFT
         self._members = now
+        return [(member_id, line) for member_id in gone]
 
     def _gone_by(self, one: Round, line: Observation) -> set[str]:
         """Make the rows of members that had left before this round. Its partitions had no owner from then on
@@ -179,8 +188,10 @@ class Comings:
 
     def _add(self, one: Round, line: Observation, member_id: str, cause: str, *, is_gone: bool) -> None:
         kind = events.MemberRemoved if is_gone else events.MemberAdded
-        rule = _WENT if is_gone else STARTED if member_id in one.new else _CAME
-        instance = one.new[member_id][1] if member_id in one.new else None
+        rule, instance = _WENT if is_gone else _CAME, None
+        if member_id in one.new:  # it may have come after another one began the round
+            joined, instance = one.new[member_id]
+            rule, line = STARTED, max(line, joined, key=lambda seen: seen.time_us)
         event = kind(self._group, self._known[member_id], member_id, instance, one.generation - 1, cause)
         self._rows.append(_Row(line, event, rule))
 

@@ -46,7 +46,7 @@ class Round:
     #: Member ids that the coordinator's lines name.
     named: tuple[str, ...] = ()
     joined: dict[str, Observation] = field(default_factory=dict)
-    #: Those of them whose process had just started: the line, and the static id or None.
+    #: Those of them whose process had just started: the first line of joining, and the static id or None.
     new: dict[str, tuple[Observation, str | None]] = field(default_factory=dict)
     #: Those of them that are static and were answered at once.
     at_once: set[str] = field(default_factory=set)
