@@ -118,6 +118,7 @@ def poll_loop(
             max(1, own.integer("max.partition.fetch.bytes") // own.integer("record_bytes")),
             own.distribution("poll_interval_ms"),
             commit_us + 2 * own.distribution("net_latency_ms").largest_us,
+            streams,
         ),
         times,
         steps,
