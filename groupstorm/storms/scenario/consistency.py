@@ -12,11 +12,13 @@ from groupstorm.storms.scenario.member_rules import OF_SHARE_GROUPS, SlowRecordL
 from groupstorm.storms.scenario.setting_names import (
     BACKGROUND,
     BATCH,
+    CLASSIC,
     CONSUMER,
     EARLIEST,
     EXPLICIT,
     IDLE_IN_STREAMS_GROUPS,
     KEDA,
+    OF_CLASSIC_GROUPS,
     RECORD,
     SHARE,
     STATEFUL_SET,
@@ -182,7 +184,10 @@ def unused_settings(settings: Settings, given: Collection[str]) -> dict[str, str
         return {name: instead for name, instead in IDLE_IN_STREAMS_GROUPS.items() if name in given}
     if len(protocols) > 1:
         return {}
-    return {name: instead for name, instead in UNSUPPORTED[protocols.pop()].items() if name in given}
+    protocol = protocols.pop()
+    of_classic = {} if protocol == CLASSIC else OF_CLASSIC_GROUPS
+    idle = UNSUPPORTED[protocol] | {name: of.format(protocol) for name, of in of_classic.items()}
+    return {name: instead for name, instead in idle.items() if name in given}
 
 
 def refuse_idle(settings: Settings, overlays: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
