@@ -185,8 +185,8 @@ def unused_settings(settings: Settings, given: Collection[str]) -> dict[str, str
     if len(protocols) > 1:
         return {}
     protocol = protocols.pop()
-    of_classic = {} if protocol == CLASSIC else OF_CLASSIC_GROUPS
-    idle = UNSUPPORTED[protocol] | {name: of.format(protocol) for name, of in of_classic.items()}
+    others = {} if protocol == CLASSIC else OF_CLASSIC_GROUPS
+    idle = UNSUPPORTED[protocol] | {name: other.format(protocol) for name, other in others.items()}
     return {name: instead for name, instead in idle.items() if name in given}
 
 
@@ -223,10 +223,7 @@ def check_application(source: str, settings: Settings, steps: Sequence[Step]) ->
         raise InputError(f"{name}: {written!r} is not for application: streams{use}")
     reset = settings.choice("auto.offset.reset")
     if settings.gives("auto.offset.reset") and reset != EARLIEST:
-        raise InputError(
-            f"auto.offset.reset: {reset!r} is not simulated with application: streams, whose threads begin "
-            f"at the beginning ({EARLIEST})"
-        )
+        raise InputError(f"auto.offset.reset: {reset!r} is not simulated in Kafka Streams: use {EARLIEST}")
     profiles = settings.names("client_profile")
     if profiles != (JAVA.name,):
         raise InputError(
