@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from textwrap import wrap
 from typing import Final
 
-from groupstorm.assignors.promises import BUILT_IN
+from groupstorm.assignors.promises import BUILT_IN, CoPartitioning
 from groupstorm.cli.printing import command_line, print_lines_aside, print_paragraph
 from groupstorm.clients.error_tables import RejoinCause
 from groupstorm.clients.profiles import consumer_protocol_needs
@@ -48,6 +48,7 @@ from groupstorm.storms.scenario.files import ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
 from groupstorm.storms.scenario.setting_names import CONSUMER, RECORD
 from groupstorm.storms.scenario.settings import Settings
+from groupstorm.storms.scenario.steps import partitions_at_end
 from groupstorm.trace.reader import read_rows
 from groupstorm.verdicts.ranking import consumers_ended
 from groupstorm.verdicts.requirements import Requirement, parse
@@ -208,19 +209,22 @@ def _outlasted_locks(settings: Settings, fitting: int) -> str:
     )
 
 
-def _tearing_assignors(settings: Settings) -> list[str]:
-    """The assignors of the scenario that do not promise to keep partition n of all topics together."""
+def _tearing_assignors(scenario: ResolvedScenario) -> list[str]:
+    """The assignors of the scenario that do not promise to keep partition n of all its topics together."""
+    settings = scenario.settings
+    named = [name for name in settings.names(STRATEGY) if name in BUILT_IN]
     if settings.choice("group.protocol") == CONSUMER:
         # uniform is the broker's choice if members name none
-        return [] if settings.choice("group.remote.assignor") == "range" else ["uniform"]
-    built_in = [name for name in settings.names(STRATEGY) if name in BUILT_IN]
-    return [name for name in built_in if BUILT_IN[name].co_partitioned is None]
+        named = ["range" if settings.choice("group.remote.assignor") == "range" else "uniform"]
+    equal = len({*partitions_at_end(settings, scenario.steps).values()}) == 1
+    keep = (CoPartitioning.ANY_SIZES, *([CoPartitioning.EQUAL_SIZES] if equal else []))
+    return [name for name in named if name not in BUILT_IN or BUILT_IN[name].co_partitioned not in keep]
 
 
 def _torn_lines(run: Run, assignors: Sequence[str], options: Sequence[str]) -> Iterable[str]:
     """Topics are joined, and the assignor was never meant to keep what is joined together."""
     setting = STRATEGY
-    remedy = "range (topics of equal size), or stream-join-sticky"
+    remedy = "range (topics of equal size), or stream-join-sticky (leaves out what the smallest has not)"
     if run.scenario.settings.choice("group.protocol") == CONSUMER:
         setting, remedy = "group.remote.assignor", "range (topics of equal size)"
     yield f"{_named([run])}: this configuration cannot join its topics"
@@ -305,7 +309,7 @@ def _indented(text: str) -> list[str]:
 
 def _lines(run: Run, options: Sequence[str]) -> Iterable[str]:
     scenario = run.scenario
-    torn = _tearing_assignors(scenario.settings) if [*run.violations] == [CO_PARTITIONED] else []
+    torn = _tearing_assignors(scenario) if [*run.violations] == [CO_PARTITIONED] else []
     if torn:
         yield from _torn_lines(run, torn, options)
         return

@@ -90,7 +90,9 @@ def _shared(figures: Figures, at_end: str) -> str:
     again = figures.records_duplicated or 0
     if again:
         why = ", ".join(f"{number:,} {_TAKEN_BACK[cause]}" for cause, number in causes.items())
-        parts.append(f"{counted(again, 'record')} delivered again ({why})")
+        taken = sum(causes.values())  # some of them still wait, or were given up
+        of = f", of {taken:,} taken back" if taken > again else ""
+        parts.append(f"{counted(again, 'record')} delivered again{of} ({why})")
     else:
         parts.append("every record was delivered once")
     if figures.lock_seconds_lost:

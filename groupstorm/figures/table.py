@@ -109,6 +109,7 @@ HELD: Final = "held"
 
 PARKED: Final = "parked_requests_answered"
 OWNED_AT_END: Final = "every_partition_owned_at_end"
+ALL_RUN: Final = "every_task_runs_at_end"
 SETTLES: Final = "group_settles"
 
 #: Begin the verdict on `SETTLES` if the configuration is to blame.
@@ -118,7 +119,7 @@ SETTLED_LATE: Final = "settled late"
 FINDINGS: Final = (LIVELOCK, NEVER_AT_REST, SETTLED_LATE)
 
 #: Broken because of a group that has not settled: requests wait for a round, partitions for an owner.
-CONSEQUENCES: Final = frozenset({SETTLES, PARKED, OWNED_AT_END})
+CONSEQUENCES: Final = frozenset({SETTLES, PARKED, OWNED_AT_END, ALL_RUN})
 
 
 def finding(verdicts: Mapping[str, str]) -> str | None:

@@ -18,6 +18,7 @@ STRATEGY = "partition.assignment.strategy"
     [
         ("partition.assignment.strategy=sticky", "partition.assignment.strategy that ends it: range"),
         ("group.protocol=consumer", "group.remote.assignor that ends it: range"),
+        ("topic_partitions={a: 24, b: 18}", "range may give partition n of two topics to two members"),
     ],
 )
 def test_an_assignor_that_tears_joins_apart_is_named_with_the_remedy(

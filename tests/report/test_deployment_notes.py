@@ -142,12 +142,15 @@ def test_static_members_on_hosts_of_their_own_need_no_note(tmp_path: Path) -> No
     [
         ("consumer", "session.timeout.ms", "group.consumer.session.timeout.ms"),
         ("classic", "group.remote.assignor", "partition.assignment.strategy"),
+        ("consumer", "group.initial.rebalance.delay.ms", "group.consumer.assignment.interval.ms"),
+        ("share", "group.max.size", "group.share.max.size"),
+        ("classic", "group.max.size", None),
         ("consumer", "members", None),
         ("classic", "session.timeout.ms", None),
     ],
 )
 def test_a_setting_of_the_other_protocol_does_nothing(protocol: str, given: str, said: str | None) -> None:
-    value = {"session.timeout.ms": 30_000, "group.remote.assignor": "range", "members": 2}[given]
+    value = {"session.timeout.ms": 30_000, "group.remote.assignor": "range", "members": 2}.get(given, 12)
     resolved = scenario([START], **{"group.protocol": protocol}).resolve(None, 1, {given: value})
     expected = f"{given} does nothing here: members with group.protocol {protocol} have {said} instead."
     assert unused_note(resolved) == (said and expected)

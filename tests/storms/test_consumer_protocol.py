@@ -118,3 +118,29 @@ def test_a_group_whose_user_data_left_first_changes() -> None:
     result = storm("migrate-to-consumer-protocol", 0, "user-data-left-first", settings=small)
     assert result.broken == {}
     assert [event.cause for _, event in result.events("group_converted")] == ["upgraded"]
+
+
+# -- a topic that goes and comes ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"topic_pattern": "topic-.*"},  # it matches nothing for a while, and stays a subscription
+        {"client_profile": ["librdkafka"]},  # it has joined, and acknowledged nothing
+        {"client_profile": ["java"]},
+    ],
+)
+def test_a_member_without_a_topic_takes_the_one_that_comes(given: dict[str, Any]) -> None:
+    """A target whose topic has no name yet waits for metadata and for the next poll()."""
+    steps = [
+        {"at_ms": 30_000, "do": "delete-topic", "topic": "topic-0"},
+        {"at_ms": 45_000, "do": "create-topic", "topic": "topic-0", "partitions": 2},
+    ]
+    if "topic_pattern" not in given:
+        steps.insert(1, {"at_ms": 35_000, "do": "restart", "members": [0]})
+    world: dict[str, Any] = {"members": 1, "partitions": 2, "start_ms": {"exactly": 1_000}, **CONSUMER}
+    result = storm(scenario([START, *steps], **{**FIXED, "poll_interval_ms": 1_000}, **world, **given))
+    assert not result.events("member_failed")
+    assert result.broken == {}
+    assert result.events("partitions_assigned")[-1][1].partitions == ("topic-0-0", "topic-0-1")

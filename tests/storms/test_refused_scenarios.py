@@ -156,6 +156,8 @@ def test_settings_that_cannot_be(settings: dict[str, Any], message: str) -> None
         ([after("lose-zone", rack=3)], {"racks": 3}, "from 0 to 2"),
         ([], {"topic_partitions": {"a": 1}}, "is not for application: streams"),
         ([], {"commits": "batch"}, "commits: 'batch' is not for application: streams"),
+        ([], {"auto.offset.reset": "latest"}, "auto.offset.reset: 'latest' is not simulated"),
+        ([], {"auto.commit.interval.ms": 1_000}, "use commit.interval.ms"),
         ([], {"members_per_pod": 2}, "members_per_pod: 2 is not for application: streams"),
         ([], {"stateless_topics": 2}, "stateless_topics: 2: there are 1 sub-topologies"),
         ([], {"client_profile": ["java", "librdkafka"]}, "Kafka Streams runs on the Java client"),

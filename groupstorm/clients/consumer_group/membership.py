@@ -234,5 +234,5 @@ class GroupMembership(ReconcilingMember[Assigned], Generic[Assigned]):
         self._send_leave(poll_expired=False)
 
     def _unsubscribe(self) -> None:
-        self._subscription = Subscription()
+        self._subscription = Subscription(any=False)
         self._own(())

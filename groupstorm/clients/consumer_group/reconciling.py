@@ -84,14 +84,14 @@ def reconciliation(
 
 
 class Subscription(NamedTuple):
-    """A member's subscription: names of topics, or a regular expression that the broker resolves."""
+    """A member's subscription: names of topics, or a regular expression that the broker resolves.
+
+    ``any``: whether it has subscribed. A pattern that the client itself resolves may match no topic.
+    """
 
     topics: frozenset[str] = frozenset()
     regex: str | None = None
-
-    @property
-    def any(self) -> bool:
-        return bool(self.topics) or self.regex is not None
+    any: bool = True
 
 
 class _Callback(NamedTuple):
@@ -141,7 +141,7 @@ class ReconcilingMember(ABC, Generic[Assigned]):
         self.state = MemberState.UNSUBSCRIBED
         #: In the next heartbeat, and in commits and fetches of offsets if it is above 0.
         self.epoch = 0
-        self._subscription = Subscription()
+        self._subscription = Subscription(any=False)
         #: The partitions that the application may read, in order.
         self.owned: tuple[TopicPartition, ...] = ()
         #: The commit that a reconciliation waits for.

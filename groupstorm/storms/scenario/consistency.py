@@ -12,10 +12,13 @@ from groupstorm.storms.scenario.member_rules import OF_SHARE_GROUPS, SlowRecordL
 from groupstorm.storms.scenario.setting_names import (
     BACKGROUND,
     BATCH,
+    CLASSIC,
     CONSUMER,
+    EARLIEST,
     EXPLICIT,
     IDLE_IN_STREAMS_GROUPS,
     KEDA,
+    OF_CLASSIC_GROUPS,
     RECORD,
     SHARE,
     STATEFUL_SET,
@@ -43,9 +46,16 @@ OF_PLAIN_CONSUMERS = frozenset(
         "members_per_pod",
         "commits",
         "commit_interval_ms",
-        "auto.offset.reset",
+        "enable.auto.commit",
+        "auto.commit.interval.ms",
     }
 )
+#: Settings of Kafka Streams, or what to do, in the place of settings of consumers only.
+_IN_STREAMS: Final = {
+    "topic_partitions": "use topics and partitions",
+    "enable.auto.commit": "its threads commit every commit.interval.ms",
+    "auto.commit.interval.ms": "use commit.interval.ms",
+}
 
 
 def check_consistency(settings: Settings) -> None:
@@ -148,7 +158,7 @@ def of_protocol(settings: Settings, name: str) -> str:
 def commits_of(own: Settings) -> str:
     """Who commits the positions of a member with these settings: a value of `commits`."""
     commits = own.choice("commits")
-    if commits == BACKGROUND and not own.flag("enable.auto.commit") and own.choice("application") != STREAMS:
+    if commits == BACKGROUND and not own.flag("enable.auto.commit"):
         return BATCH
     return commits
 
@@ -174,7 +184,10 @@ def unused_settings(settings: Settings, given: Collection[str]) -> dict[str, str
         return {name: instead for name, instead in IDLE_IN_STREAMS_GROUPS.items() if name in given}
     if len(protocols) > 1:
         return {}
-    return {name: instead for name, instead in UNSUPPORTED[protocols.pop()].items() if name in given}
+    protocol = protocols.pop()
+    others = {} if protocol == CLASSIC else OF_CLASSIC_GROUPS
+    idle = UNSUPPORTED[protocol] | {name: other.format(protocol) for name, other in others.items()}
+    return {name: instead for name, instead in idle.items() if name in given}
 
 
 def refuse_idle(settings: Settings, overlays: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
@@ -206,8 +219,11 @@ def check_application(source: str, settings: Settings, steps: Sequence[Step]) ->
                 f"group.protocol alone"
             )
     for name, written in settings.changed(OF_PLAIN_CONSUMERS):
-        use = "; use topics and partitions" if name == "topic_partitions" else ""
+        use = f"; {_IN_STREAMS[name]}" if name in _IN_STREAMS else ""
         raise InputError(f"{name}: {written!r} is not for application: streams{use}")
+    reset = settings.choice("auto.offset.reset")
+    if settings.gives("auto.offset.reset") and reset != EARLIEST:
+        raise InputError(f"auto.offset.reset: {reset!r} is not simulated in Kafka Streams: use {EARLIEST}")
     profiles = settings.names("client_profile")
     if profiles != (JAVA.name,):
         raise InputError(

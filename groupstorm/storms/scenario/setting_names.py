@@ -119,6 +119,12 @@ UNSUPPORTED: Final[Mapping[str, Mapping[str, str]]] = {
     },
 }
 
+#: Settings that a broker has for classic groups alone, and what it has for a consumer or share group.
+OF_CLASSIC_GROUPS: Final = {
+    "group.max.size": "group.{}.max.size",
+    "group.initial.rebalance.delay.ms": "group.{}.assignment.interval.ms",
+}
+
 _LEADERS: Final = f"group.protocol {CLASSIC}, in which the leader's task assignor has it"
 _STATE: Final = "num.standby.replicas, as Kafka 4.4.0 places no warm-ups in streams groups"
 #: Settings that have no effect on a streams group, whose tasks the broker places -> what to use.

@@ -204,6 +204,10 @@ class Settings:
     def optional(self, name: str, kind: type[_Value]) -> _Value | None:
         return None if self._values[name] is None else self.of_type(name, kind)
 
+    def gives(self, name: str) -> bool:
+        """Whether the setting is more than a default."""
+        return name in self._given
+
     def changed(self, names: Container[str]) -> Iterator[tuple[str, Any]]:
         """Yield the settings of ``names`` that differ from the defaults, as a file would have them."""
         defaults = dict(Settings().written())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Protocol
 from uuid import UUID
 
@@ -13,6 +13,7 @@ from groupstorm.assignors.userdata.streams import NO_REBALANCE_MS, AssignorError
 from groupstorm.clients.streams.state import StateDirectory
 from groupstorm.clients.streams.tasks import TaskManager
 from groupstorm.clients.streams.topology import Topology
+from groupstorm.figures.table import ALL_RUN
 from groupstorm.history.tasks import STABLE
 from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.checks.verdicts import HELD
@@ -122,7 +123,7 @@ class StreamsApplication:
         self.traffic = Traffic(
             racks_of(replicas, every), self.record_bytes, settings.flag("fetch_from_follower")
         )
-        self.invariants = StreamsInvariantChecks(environment.invariants, self.topology)
+        self.invariants = StreamsInvariantChecks(environment.invariants, self.topology, environment.in_group)
         self.instances: Mapping[str, ApplicationInstance] = {}
         self.following_up: set[object] = set()
         #: The kind of assignment that the last leader made.
@@ -225,7 +226,6 @@ class StreamsApplication:
 
 ONE_ACTIVE = "one_active_per_task"
 APART = "no_standby_beside_its_active"
-ALL_RUN = "every_task_runs_at_end"
 FOLLOW_UPS = "requested_rebalances_happen"
 
 STREAMS_INVARIANTS = (ONE_ACTIVE, APART, ALL_RUN, FOLLOW_UPS)
@@ -247,11 +247,13 @@ def outcome(found: Rebalance) -> str:
 
 
 class StreamsInvariantChecks:
-    """Adds its verdicts to those of ``checks``."""
+    """Adds its verdicts to those of ``checks``. ``in_group``: whether the coordinator has a thread: one that
+    it has removed may not know it yet, and works on."""
 
-    def __init__(self, checks: InvariantChecks, topology: Topology) -> None:
+    def __init__(self, checks: InvariantChecks, topology: Topology, in_group: Callable[[str], bool]) -> None:
         self._checks = checks
         self._topology = topology
+        self._in_group = in_group
         self._running: dict[int, list[str]] = {}
         self._asked: Counter[str] = Counter()
         checks.verdicts.update(dict.fromkeys(STREAMS_INVARIANTS, HELD))
@@ -259,9 +261,9 @@ class StreamsInvariantChecks:
     def task_runs(self, task: int, thread: str) -> None:
         running = self._running.setdefault(task, [])
         running.append(thread)
-        if len(running) > 1:
+        if len(running) > 1 and len(members := sorted(filter(self._in_group, running))) > 1:
             name = self._topology.names[task]
-            self._checks.violated(ONE_ACTIVE, f"{name} runs on {' and on '.join(sorted(running))}")
+            self._checks.violated(ONE_ACTIVE, f"{name} runs on {' and on '.join(members)}")
 
     def task_stops(self, task: int, thread: str) -> None:
         self._running[task].remove(thread)

@@ -246,6 +246,13 @@ class Environment:
         self.leader_memory = LeaderMemory()
         self.rounds = Rounds()
 
+    def in_group(self, name: str) -> bool:
+        """Whether the coordinator has the process of this name."""
+        group, process = self.broker.group, self.members.by_name.get(name)
+        if group is None or process is None:
+            return False
+        return process.membership.generation.member_id in group.members
+
     def topics_changed(self, changed: Mapping[str, int], removed: Sequence[str] = ()) -> None:
         """The coordinator knows topics only if it assigns partitions itself."""
         if self.broker_assigns:

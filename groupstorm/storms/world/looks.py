@@ -24,13 +24,15 @@ _OFTEN_US: Final = 50_000
 
 class PollSettings(NamedTuple):
     """The client's polling. ``poll_records``: max.poll.records. ``fetch_records``: records that
-    max.partition.fetch.bytes has room for. ``keep_us``: how far back positions are asked for."""
+    max.partition.fetch.bytes has room for. ``keep_us``: how far back positions are asked for.
+    ``commits_at_work``: what is committed in the background is what is done by then, between polls too."""
 
     poll_records: int
     run_records: int
     fetch_records: int
     interval: Distribution
     keep_us: int
+    commits_at_work: bool = False
 
 
 class Sure(NamedTuple):

@@ -106,6 +106,8 @@ def poll_loop(
     poll_records = own.integer("max.poll.records")
     record_us = max(1, times.mean_us(1_000) // 1_000)
     streams = own.choice("application") == STREAMS
+    if streams:  # behind half of max.poll.interval.ms a thread polls, whatever it has left (StreamThread)
+        poll_records = max(1, min(poll_records, own.integer("max.poll.interval.ms") * 500 // record_us))
     commit_us = (own.integer("commit.interval.ms") if streams else _commit_interval_ms(own)) * 1000
     commit_us += commit_us * abs(own.integer("clock_drift_ppm")) // 500_000
     return PollLoop(
@@ -116,6 +118,7 @@ def poll_loop(
             max(1, own.integer("max.partition.fetch.bytes") // own.integer("record_bytes")),
             own.distribution("poll_interval_ms"),
             commit_us + 2 * own.distribution("net_latency_ms").largest_us,
+            streams,
         ),
         times,
         steps,

@@ -199,8 +199,9 @@ class PollLoop:
         return self._at(at_us, Batch.done)
 
     def polled_positions(self, at_us: int) -> dict[TopicPartition, int]:
-        """Its positions when it polled last: what a client commits in the background."""
-        return self._at(at_us, Batch.polled, polled=True)
+        """Its positions when it polled last, or as far as it is: what a client commits in the background."""
+        at_work = self._settings.commits_at_work
+        return self.positions(at_us) if at_work else self._at(at_us, Batch.polled, polled=True)
 
     def finished_positions(self, at_us: int) -> dict[TopicPartition, int]:
         """Its positions when it finished a batch last: what an application commits by hand."""

@@ -155,6 +155,9 @@ def answer_of(**settings: Any) -> Figures:
 
 def test_the_answer_speaks_of_deliveries() -> None:
     assert "every record was delivered once" in answer_of().answer
+    archived = answer_of(process_ms=2_000, **{"group.share.record.lock.duration.ms": 1_000})
+    assert sum((archived.redeliveries_by_cause or {}).values()) > (archived.records_duplicated or 0)
+    assert re.search(r"[\d,]+ records delivered again, of [\d,]+ taken back \(", archived.answer)
 
 
 def test_locks_that_batches_outlast_are_said_before_any_run() -> None:

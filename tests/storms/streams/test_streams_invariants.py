@@ -6,9 +6,9 @@ from uuid import UUID
 
 from groupstorm.assignors.streams.leader import Rebalance, StreamsAssignment
 from groupstorm.assignors.userdata.streams import AssignmentInfo, AssignorError, TaskId
+from groupstorm.figures.table import ALL_RUN, LIVELOCK, SETTLES, finding
 from groupstorm.storms.checks.invariants import InvariantChecks
 from groupstorm.storms.streams.application import (
-    ALL_RUN,
     APART,
     FOLLOW_UPS,
     ONE_ACTIVE,
@@ -18,11 +18,12 @@ from groupstorm.storms.streams.application import (
 from tests.clients.streams.streams_host import TOPOLOGY
 
 ONE, TWO = UUID(int=1), UUID(int=2)
+REMOVED = "t0"
 
 
 def checks() -> tuple[StreamsInvariantChecks, InvariantChecks]:
     base = InvariantChecks()
-    return StreamsInvariantChecks(base, TOPOLOGY), base
+    return StreamsInvariantChecks(base, TOPOLOGY, REMOVED.__ne__), base
 
 
 def test_a_standby_beside_its_running_task_is_found_at_the_end() -> None:
@@ -44,6 +45,8 @@ def test_a_task_that_runs_twice_is_found() -> None:
     ours.task_stops(0, "t1")
     ours.task_runs(0, "t2")
     assert base.verdicts[ONE_ACTIVE] == "held"
+    ours.task_runs(0, REMOVED)
+    assert base.verdicts[ONE_ACTIVE] == "held", "a thread that the group has removed may not know it yet"
     ours.task_runs(0, "t1")
     assert base.verdicts[ONE_ACTIVE] == "0_0 runs on t1 and on t2"
 
@@ -79,6 +82,7 @@ def test_tasks_that_do_not_run_at_the_end_are_found() -> None:
     assert base.verdicts[ALL_RUN] == "held", "nobody is left to run them"
     ours.finish(alive=True)
     assert base.verdicts[ALL_RUN] == "1 tasks do not run at the end, 0_5 among them"
+    assert finding({**base.verdicts, SETTLES: f"{LIVELOCK}: ..."}), "they wait for a group that cannot settle"
 
 
 def test_an_assignment_has_the_outcome_of_its_errors_and_times() -> None:

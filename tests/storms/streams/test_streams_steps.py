@@ -53,6 +53,29 @@ def test_a_thread_that_is_behind_after_it_restored_has_rows_of_how_far_it_comes(
     assert found.figures.lag_growth_per_second == pytest.approx(60, abs=2)
 
 
+def test_a_thread_polls_behind_half_of_max_poll_interval_whatever_it_has_left() -> None:
+    """Each finds 480 records of 100 ms, more than fit into max.poll.interval.ms (StreamThread.runOnce)."""
+    stopped = after("stop", members="all"), {**after("restart", members="all"), "at_ms": QUIET_MS + 60_000}
+    found = require_invariants(
+        storm(small(*stopped, record_rate=4, process_ms=100, max__poll__interval__ms=20_000))
+    )
+    assert found.figures.max_poll_interval_exceeded == 0
+    assert found.figures.lag_peak is not None
+    assert found.figures.lag_peak > 900
+
+
+def test_a_thread_commits_what_it_has_done_between_two_polls_too() -> None:
+    """Kafka: StreamThread.maybeCommit. It works on a poll for 96 s, and commits every 10 s."""
+    steps = [after("stop", members="all"), *(after(do, members=[0]) for do in ("restart", "crash-restart"))]
+    for step, later_ms in zip(steps[1:], (120_000, 200_000), strict=True):
+        step["at_ms"] = QUIET_MS + later_ms
+    found = storm(
+        small(*steps, members=1, partitions=2, process_ms=200, record_rate=2, commit__interval__ms=10_000)
+    )
+    processed = 5 * 10
+    assert 0 < (found.figures.records_duplicated or 0) <= processed
+
+
 def test_an_instance_that_comes_back_to_its_host_has_its_state() -> None:
     found = require_invariants(storm(small(after("restart", members=[0]))))
     assert all(cause == "checkpoint" and read < 10**6 for _, cause, read in restorations(found))

@@ -98,6 +98,8 @@ class NetworkThread:
         self._scheduled_us: set[int] = set()
         #: When its next run is due, on the machine's clock.
         self._due_ms = 0
+        #: When it asks for the topics that the member wants to know next.
+        self._refreshes_us = 0
 
     def turn(self) -> None:
         """Do what the member asks for, run until it asks for nothing more, and say when it runs next."""
@@ -119,8 +121,9 @@ class NetworkThread:
             process.nudge()
 
     def _carry_out(self) -> bool:
-        """Do what the member asks for. Returns whether there was anything."""
-        process = self._process
+        """Do what the member asks for. Returns whether that brings it further: names of topics come later,
+        and it asks for them at each step until it has them."""
+        process, is_done = self._process, False
         operations = process.group_member.operations()
         for operation in operations:
             if isinstance(operation, SendHeartbeat):
@@ -128,14 +131,23 @@ class NetworkThread:
             elif isinstance(operation, FindCoordinator):
                 self.find_coordinator()
             elif isinstance(operation, RefreshTopics):
-                backoff_us = process.client_clock.timer_us(process.config.retry_backoff_ms)
-                process.clock.after(backoff_us, process.refresh_topics)
+                self._refresh_topics()
+                continue
             else:
                 process.carry_out(operation)
+            is_done = True
         before, self._state = self._state, process.group_member.state
         if self._state is not before:
             self._state_changed(before)
-        return bool(operations)
+        return is_done or self._state is not before
+
+    def _refresh_topics(self) -> None:
+        """Ask for metadata after a pause, unless the client is to ask already."""
+        process = self._process
+        if process.clock.now_us >= self._refreshes_us:
+            backoff_us = process.client_clock.timer_us(process.config.retry_backoff_ms)
+            self._refreshes_us = process.clock.now_us + backoff_us
+            process.clock.after(backoff_us, process.refresh_topics)
 
     def run_at(self, shown_ms: int) -> None:
         """Run next when the machine's clock shows ``shown_ms``."""
