@@ -186,7 +186,7 @@ def unused_settings(settings: Settings, given: Collection[str]) -> dict[str, str
         return {}
     protocol = protocols.pop()
     others = {} if protocol == CLASSIC else OF_CLASSIC_GROUPS
-    idle = UNSUPPORTED[protocol] | {name: other.format(protocol) for name, other in others.items()}
+    idle = {**UNSUPPORTED[protocol], **{name: one.format(protocol) for name, one in others.items()}}
     return {name: instead for name, instead in idle.items() if name in given}
 
 
