@@ -16,11 +16,14 @@ from typing import Any
 from unittest.mock import patch
 from zlib import crc32
 
-from groupstorm.simulation.loop import not_simulated
+from groupstorm.simulation.loop import never_waits, not_simulated
 from groupstorm.storms.scenario.randomness import Stream
 
 #: When a simulation begins, in seconds since 1970: 2026-01-01 00:00 UTC.
 BEGIN_S = 1_767_225_600
+
+#: At one instant the clocks are read so often at most: a loop that never waits would read them for ever.
+MOST_READINGS = 1_000_000
 
 _SECOND_US = 1_000_000
 _US_NS = 1000
@@ -33,9 +36,9 @@ def virtual_clocks(now_us: Callable[[], int], seed: int) -> Iterator[None]:
     """In the block `time`, `random` and `os.urandom` follow the simulation, and a call that would really wait
     raises NotSimulated. After the block, also if it raises, everything is as before.
 
-    ``now_us``: microseconds since the simulation began. Other threads keep the real clocks. `datetime.now`
-    and names that were imported from `time` (from time import monotonic) keep the real clock, too: Python
-    offers no way to change them.
+    ``now_us``: microseconds since the simulation began; a loop that reads it without waiting raises Stuck.
+    Other threads keep the real clocks. `datetime.now` and names that were imported from `time` (from time
+    import monotonic) keep the real clock, too: Python offers no way to change them.
     """
     thread = threading.get_ident()
 
@@ -48,14 +51,26 @@ def virtual_clocks(now_us: Callable[[], int], seed: int) -> Iterator[None]:
 
         return call
 
+    readings, read_us = 0, -1
+
+    def now() -> int:
+        """The time; raises Stuck if nothing but readings happens."""
+        nonlocal readings, read_us
+        found = now_us()
+        readings, read_us = readings + 1 if found == read_us else 0, found
+        if readings > MOST_READINGS:
+            readings = 0
+            raise never_waits()
+        return found
+
     def seconds(begin_s: float, real: Callable[[], float]) -> Callable[[], float]:
         """As `here`; the clocks are read too often for two more calls."""
         get_ident = threading.get_ident
-        return lambda: begin_s + now_us() / _SECOND_US if get_ident() == thread else real()
+        return lambda: begin_s + now() / _SECOND_US if get_ident() == thread else real()
 
     def nanoseconds(begin_ns: int, real: Callable[[], int]) -> Callable[[], int]:
         get_ident = threading.get_ident
-        return lambda: begin_ns + now_us() * _US_NS if get_ident() == thread else real()
+        return lambda: begin_ns + now() * _US_NS if get_ident() == thread else real()
 
     clocks: dict[str, Callable[[], float]] = {
         "monotonic": seconds(0, time.monotonic),

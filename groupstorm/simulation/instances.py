@@ -164,7 +164,7 @@ class Instance:
         problem = None if task.cancelled() else task.exception()
         if problem is None or self._stopping:
             self._world.tell(f"{self.name} has ended")
-        elif self._restarts:
+        elif self._restarts and not isinstance(problem, SimulationError):
             self._world.tell(f"{self.name} has failed: {_one_line(problem)}")
             self._world.later(RESTART_S, self._start_again)
         else:

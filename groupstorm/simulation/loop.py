@@ -37,6 +37,14 @@ def not_simulated(what: str, remedy: str) -> NotSimulated:
     return NotSimulated(f"{_caller()}: {what} inside of a simulation: {remedy}")
 
 
+def never_waits() -> Stuck:
+    """The error for a loop in which no time passes."""
+    return Stuck(
+        f"{_caller()}: a loop looks at the time and never waits, so that nothing else can run: await"
+        " something in it (aiokafka's getmany waits for timeout_ms, by default not at all)"
+    )
+
+
 def _caller() -> str:
     """file:line of the innermost frame that is neither ours nor Python's own."""
     frame: FrameType | None = sys._getframe(1)
@@ -60,6 +68,8 @@ MICROSECONDS = 1_000_000
 _MANY_CANCELLED = 100
 #: At one instant the loop turns so often at most: code that does not wait would stop the clock for ever.
 MOST_TURNS = 200_000
+#: A wait for no time takes so long: a service that polls without a pause turns a thousand times a second.
+LEAST_DELAY_US = 1000
 
 Callback = Callable[..., object]
 
@@ -215,11 +225,13 @@ class VirtualLoop(asyncio.BaseEventLoop):
     def call_later(  # type: ignore[override]
         self, delay: float, callback: Callback, *args: Any, context: contextvars.Context | None = None
     ) -> asyncio.TimerHandle:
-        """A delay is at least a microsecond: code that waits for the rest of a time-out may ask for less, or
-        for 0 as aiokafka does at the very instant of a commit, and would ask again at that instant for ever.
-        """
+        """A delay of less than a microsecond takes a while: code that waits for the rest of a time-out, or
+        polls with ``timeout_ms=0``, would ask again at this instant for ever."""
         return self.call_at_us(
-            self.now_us + max(round(delay * MICROSECONDS), 1), callback, *args, context=context
+            self.now_us + (max(round(delay * MICROSECONDS), 0) or LEAST_DELAY_US),
+            callback,
+            *args,
+            context=context,
         )
 
     def call_at_us(

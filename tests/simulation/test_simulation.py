@@ -337,10 +337,26 @@ def test_a_wait_for_no_time_at_all_still_takes_some() -> None:
             waits_s.append(max(0, deadline_s - time.monotonic()))
             never = asyncio.get_running_loop().create_future()
             await asyncio.wait([never], timeout=waits_s[-1])
+        assert len(waits_s) <= 3
+        for _ in range(1000):  # a service that looks again and again whether something is done
+            await asyncio.wait([never], timeout=0)
+        assert time.monotonic() - deadline_s >= 1
 
     simulate(test, failures=())
     assert waits_s[-1] < 0.000_001
-    assert len(waits_s) <= 3
+
+
+def test_a_service_that_never_waits_is_not_started_again() -> None:
+    async def spins() -> None:
+        while time.monotonic() < 1:
+            pass
+
+    async def test(world: World) -> None:
+        await world.start(spins, name="one", restarts=True)
+        await world.run_for(60)
+
+    with pytest.raises(ScheduleFailed, match=r"one has failed: Stuck: .*simulation\.py:\d+: .* never waits"):
+        simulate(test, failures=())
 
 
 def test_a_deadline_that_is_now_when_it_is_rounded_comes_all_the_same() -> None:

@@ -158,9 +158,11 @@ class CooperativeConsumer:
         problem: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        """As `close`; after an exception the last record given out does not count as processed."""
+        """As `close`; after an exception the last record, or the last batch, does not count as processed."""
         if kind is None:
             self._buffer.processed()
+        else:
+            self._buffer.failed()  # a revocation that has waited for the application commits, too
         await self._close()
         if kind is None:
             self._raise_of_listener()

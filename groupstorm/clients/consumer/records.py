@@ -186,6 +186,10 @@ class FetchBuffer:
                 self._positions.processed(partition, position)
             self._given_out.clear()
 
+    def failed(self) -> None:
+        """The application has failed, and has not processed the records that it received last."""
+        self._given_out.clear()
+
     def to_commit(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, CommittedOffset]:
         """The offsets behind all records that were given out of these partitions."""
         positions = {partition: self.position(partition) for partition in partitions}

@@ -176,11 +176,14 @@ class Stint:
     """The processings of one instance in one partition until it got that anew, in order of their beginnings.
 
     ``since``: when it got the partition or started, if that is known; else when it began its first record.
+    ``back_from``: an assignment from here on may still bring the instance back to the committed offset; its
+    own one, too, if the first record may have been in hand.
     """
 
     by: str
     partition: str
     since: Moment
+    back_from: Moment
     processings: list[Processing]
 
     @property
@@ -234,8 +237,12 @@ class Stints:
         previous = ""
         for one in processings:
             stint = current.get(one.by)
-            if stint is None or self._is_fresh(stint, one, interrupted=previous != one.by):
-                stint = current[one.by] = Stint(one.by, partition, self._since(partition, one), [])
+            started = stint is None or self._got(stint.processings[-1].begun, one.begun, ("", one.by))
+            if stint is None or started or self._is_fresh(stint, one, interrupted=previous != one.by):
+                since = self._since(partition, one)
+                in_hand = stint is not None and not started and _follows(stint.processings[-1], one)
+                stint = Stint(one.by, partition, since, since if in_hand else one.begun, [])
+                current[one.by] = stint
                 found.append(stint)
             stint.processings.append(one)
             self._of_processing[one] = stint
@@ -243,30 +250,33 @@ class Stints:
         return found
 
     def _is_fresh(self, stint: Stint, one: Processing, interrupted: bool) -> bool:
-        """Whether the instance may have got the partition, or started, since its last record.
+        """Whether the instance may have got the partition since its last record.
 
-        If no other has had the partition meanwhile, it finishes what it has in hand, and goes back to the
-        committed offset when it polls again. If nobody tells its assignments, an instance that comes after
-        another one may have got the partition if it begins at an offset that may have been the committed one.
+        It finishes the batch that it has in hand, and then goes to the offset that was committed when it got
+        the partition. If nobody tells its assignments, an instance that comes after another one may have got
+        the partition if it begins at an offset that may have been the committed one.
         """
-        last = stint.processings[-1]
-        since, got = last.begun, (stint.partition, one.by)
-        if self._happened(since, one.begun, ("", one.by)):
-            return True
-        if not interrupted:
-            return one.offset <= last.offset and self._happened(stint.begun, one.begun, got)
-        if self._happened(since, one.begun, got):
-            return True
-        if stint.by in self._followed:
+        last, committed = stint.processings[-1], self._committed[stint.partition]
+        if got := self._got(stint.back_from, one.begun, (stint.partition, one.by)):
+            if one.offset <= last.offset and not _follows(last, one):
+                return True
+            offsets = committed.possible_at(Moment(got[0].earliest_us, got[-1].latest_us))
+            is_elsewhere = NOTHING in offsets or not _follows(last, one)
+            return one.offset in offsets or (interrupted and is_elsewhere)
+        if not interrupted or stint.by in self._followed:
             return False
-        within = Moment(since.earliest_us, one.begun.latest_us)
-        return one.offset in self._committed[stint.partition].possible_at(within)
+        return one.offset in committed.possible_at(Moment(last.begun.earliest_us, one.begun.latest_us))
 
-    def _happened(self, since: Moment, until: Moment, key: tuple[str, str]) -> bool:
-        """Whether the instance may have got the partition between two moments."""
+    def _got(self, since: Moment, until: Moment, key: tuple[str, str]) -> Sequence[Moment]:
+        """When the instance may have got the partition, or started, between two moments."""
         moments = self._fresh.get(key, ())
         first = bisect_left(moments, since.earliest_us, key=lambda moment: moment.latest_us)
-        return first < len(moments) and moments[first].earliest_us <= until.latest_us
+        return [moment for moment in moments[first:] if moment.earliest_us <= until.latest_us]
+
+
+def _follows(last: Processing, one: Processing) -> bool:
+    """Whether an instance may have had the record in hand with its last one: the next, or the same again."""
+    return last.offset + last.is_complete <= one.offset <= last.offset + 1
 
 
 #: The committed offset of a group that has not committed any: every offset is beyond it.

@@ -39,13 +39,15 @@ _LISTED = 10
 
 class Report(NamedTuple):
     """``numbers``: of the records, by partition and offset; ``processed``: how many of them were;
-    ``has_commits``: whether the group has committed, or acknowledges."""
+    ``uncommitted``: how many of these are not committed; ``strangers``: instances that are no members of the
+    group, though others are."""
 
     findings: tuple[Finding, ...]
     start_us: int
     numbers: Mapping[tuple[str, int], int]
     processed: int
-    has_commits: bool
+    uncommitted: int
+    strangers: Sequence[str]
 
     @property
     def records(self) -> int:
@@ -69,7 +71,12 @@ class Report(NamedTuple):
             count = self.count_allowed(allowed)
             said += f", {count:,} {words}" if count else ""
         said += "" if self.faults else "; nothing was lost"
-        return said + ("; the group committed nothing" if self.processed and not self.has_commits else "")
+        if self.uncommitted:
+            some = f"left {self.uncommitted:,} of these uncommitted: the next owner processes them again"
+            said += "; the group " + (some if self.uncommitted < self.processed else "committed nothing")
+        for one in self.strangers:
+            said += f"; {one} is no client.id of a member: its doubles are judged without its assignments"
+        return said
 
     def lines(self) -> list[str]:
         """The summary, then each kind of fault: how many, which, and the shortest history that shows it."""
@@ -104,6 +111,7 @@ class Report(NamedTuple):
         return {
             "records": self.records,
             "processed": self.processed,
+            "uncommitted": self.uncommitted,
             "allowed": {one.name.lower(): self.count_allowed(one) for one in _ALLOWED},
             "faults": {str(kind): counts[kind] for kind in Kind},
             "findings": [
@@ -126,8 +134,12 @@ def report(history: History, rules: Rules) -> Report:
     done = {(one.partition, one.offset) for one in history.processings if one.is_complete}
     judge = ShareJudge(history, rules) if history.is_shared else Judge(history, rules)
     found = tuple(judge.findings())
-    has_commits = history.is_shared or bool(history.commits)
-    return Report(found, history.start_us, numbers, len(done & numbers.keys()), has_commits)
+    done &= numbers.keys()
+    offsets = {one.partition: one.offset for one in sorted(history.commits, key=lambda one: one.at)}
+    left = [] if history.is_shared else [one for one in done if offsets.get(one[0], 0) <= one[1]]
+    named = {one.by for one in history.processings if one.by}
+    strangers = sorted(named - history.followed) if named & history.followed else []
+    return Report(found, history.start_us, numbers, len(done), len(left), strangers)
 
 
 def _told(entry: Entry, numbers: Mapping[tuple[str, int], int]) -> list[tuple[Moment, str, str]]:

@@ -17,6 +17,7 @@ from groupstorm.testing.ledger.history import (
     exactly,
 )
 from groupstorm.testing.ledger.judging import Judge, Rules
+from groupstorm.testing.ledger.report import report
 
 TP = "orders-0"
 
@@ -42,7 +43,11 @@ def judged(
     rules: Rules = Rules(notice_us=10),  # noqa: B008  # a NamedTuple does not change
     followed: bool = True,
 ) -> list[Finding]:
-    history = History(
+    return Judge(history_of(offsets, *entries, followed=followed), rules).findings()
+
+
+def history_of(offsets: int, *entries: Processing | Commit | Assigned, followed: bool = True) -> History:
+    return History(
         0,
         [record(offset) for offset in range(offsets)],
         [one for one in entries if isinstance(one, Processing)],
@@ -50,7 +55,6 @@ def judged(
         [one for one in entries if isinstance(one, Assigned)],
         followed=frozenset("ab") if followed else frozenset(),
     )
-    return Judge(history, rules).findings()
 
 
 def kinds(found: list[Finding]) -> list[tuple[Kind, int, Allowed | None]]:
@@ -149,6 +153,33 @@ def test_a_batch_in_hand_is_finished_before_the_owner_goes_back() -> None:
     assert (Kind.TWICE, 1, Allowed.NO) in kinds(once_more)
 
 
+@pytest.mark.parametrize(
+    "entries",
+    [
+        # `a` fails, gets the partition anew, tries the record in hand again, and then goes back to it
+        [
+            work(1, 2, 0, complete=False),
+            Assigned(exactly(3), TP, "a"),
+            work(4, 5, 0),
+            commit(6, 1),
+            work(7, 8, 0),
+        ],
+        # `b` has the partition while `a` stands still; `a` goes on with 2, which is in hand, then back to 1
+        [
+            *(work(1, 2, 0), commit(2, 1), work(3, 30, 1)),
+            *(Assigned(exactly(10), TP, "b"), work(11, 12, 1, "b"), Assigned(exactly(20), TP, "a")),
+            *(work(30, 31, 2), commit(32, 3), work(33, 34, 1), work(35, 36, 2)),
+        ],
+    ],
+)
+def test_a_record_in_hand_is_not_where_the_new_assignment_begins(entries: Entries) -> None:
+    """The consumer goes to the offset that was committed as it got the partition, behind what is in hand."""
+    found = judged(3, Assigned(exactly(0), TP, "a"), *entries, rules=Rules(notice_us=10, is_over=False))
+    assert {one.allowed for one in found} <= {Allowed.YES, Allowed.UNNOTICED}, found
+    once_more = judged(3, Assigned(exactly(0), TP, "a"), *entries, work(40, 41, 0))
+    assert (Kind.TWICE, 0, Allowed.NO) in kinds(once_more)
+
+
 def test_exactly_once_allows_no_double() -> None:
     found = judged(1, work(1, 2, 0), work(5, 6, 0, "b"), rules=Rules(exactly_once=True), followed=False)
     assert (Kind.TWICE, 0, Allowed.NEVER) in kinds(found)
@@ -208,3 +239,12 @@ def test_a_rewind_to_the_committed_offset_is_in_order() -> None:
 
 def test_records_of_unknown_instances_have_no_order() -> None:
     assert judged(2, work(1, 2, 1, ""), work(3, 4, 0, ""), commit(5, 2)) == []
+
+
+def test_records_that_the_next_owner_gets_again_and_an_instance_of_another_group() -> None:
+    """`c` processes what the group does not give it, and the group commits the record, not the one behind."""
+    history = history_of(2, work(1, 2, 0), commit(2, 1), work(3, 4, 0, "c"), work(5, 6, 1), commit(7, 1))
+    assert report(history, Rules()).summary.partition("; ")[2].split("; ") == [
+        "the group left 1 of these uncommitted: the next owner processes them again",
+        "c is no client.id of a member: its doubles are judged without its assignments",
+    ]
