@@ -211,7 +211,8 @@ def _of_kubernetes(plan: Plan, settings: Settings) -> Iterator[Alternative]:
             price = f"room for {counted(pods, 'more pod')} during the rollout, and twice the connections"
             yield Alternative("more-surge", 1, price, {"max_surge": "100%", "max_unavailable": 0})
     elif several > limits.unavailable:
-        price = f"up to {several} pods are missing; needs the feature gate MaxUnavailableStatefulSet"
+        gate = "the feature gate MaxUnavailableStatefulSet (on from Kubernetes 1.35 on)"
+        price = f"up to {several} pods are missing; needs {gate}"
         yield Alternative("several-at-once", 1, price, {"max_unavailable": _SEVERAL.as_written})
     if settings.choice("ready_when") == RUNS:
         price = "a longer rollout, and an endpoint that is ready only once the consumer polls"

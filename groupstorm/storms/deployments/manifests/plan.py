@@ -44,6 +44,7 @@ from groupstorm.storms.deployments.manifests.property_names import (
     is_of_dotnet,
     relaxed,
 )
+from groupstorm.storms.deployments.rolling_update import limits_of
 from groupstorm.storms.runs.contradictions import contradictions
 from groupstorm.storms.scenario.consistency import KEDA_SEES_NO_LAG, check_consistency, is_shared
 from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution
@@ -258,10 +259,10 @@ def _check_stateful_set(plan: Plan) -> None:
             "such an ordinal, so Kubernetes replaces none: no rollout (--set update_partition=0 says what "
             "one costs)"
         )
-    if str(settings["max_unavailable"]) != "1":
+    if limits_of(Settings(("", settings)), pods).unavailable > 1:
         plan.findings.append(
             f"maxUnavailable {settings['max_unavailable']} of a StatefulSet counts only if the cluster's "
-            "feature gate MaxUnavailableStatefulSet is on (Kubernetes 1.24 brought it, switched off). "
+            "feature gate MaxUnavailableStatefulSet is on (from Kubernetes 1.35 on by default, before off). "
             "Else pods are replaced one at a time: --set max_unavailable=1 says what that costs."
         )
 
