@@ -341,7 +341,9 @@ def _of_clients(own: Mapping[str, Any], plan: Plan, settings: Settings, needs_id
         yield "# second deployment, once the first is complete"
     if needs_id:
         pod_name = "$(POD_NAME)" if prefix.isupper() else "${POD_NAME}"
-        yield f"# {pod_name}: the pod's name, from its environment"
+        each = 1 if LISTENER_CONCURRENCY in found else settings.integer("members_per_pod")
+        numbered = f", and in code a number for each of its {each} consumers" if each > 1 else ""
+        yield f"# {pod_name}: the pod's name, from its environment{numbered}"
         yield line(INSTANCE, pod_name)
     is_streams_group = own.get("group.protocol", settings.choice("group.protocol")) == STREAMS_PROTOCOL
     for name in (STRATEGY, "group.protocol", "session.timeout.ms", "num.standby.replicas", "leave_on_close"):

@@ -173,6 +173,7 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measure
     plan.settings.update(given)
     take_measured(plan.settings, of_trace, measured.source, plan.measured, plan.findings)
     _drop_what_the_protocol_refuses(plan, given)
+    _check_ids(plan, each, number)
     if scaling is not None:
         _take_autoscaler(plan, scaling, given)
     if workload.kind == "StatefulSet":
@@ -247,6 +248,16 @@ def _take_workload(plan: Plan, members: int, given: Mapping[str, Any]) -> None:
             why += f", and ends with the grace of {workload.grace_s} s"
         plan.read.append(f"pre_stop_ms={settings['pre_stop_ms']} ({why})")
     _take_probe(plan, given)
+
+
+def _check_ids(plan: Plan, each: int, number: Found | None) -> None:
+    """Frameworks number the ids of the consumers that they start; an application of its own may not."""
+    is_numbered = number is not None and number.property == LISTENER_CONCURRENCY
+    if each > 1 and not is_numbered and plan.settings.get("group.instance.id", "none") != "none":
+        plan.findings.append(
+            f"The {each} consumers of a pod are taken to have ids of their own, a number behind the pod's "
+            "name: those with one group.instance.id fence each other (FENCED_INSTANCE_ID)."
+        )
 
 
 def _check_stateful_set(plan: Plan) -> None:
