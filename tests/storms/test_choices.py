@@ -58,6 +58,9 @@ def test_a_deployments_defaults_are_those_of_kubernetes() -> None:
     quarter = resolved(deployment="deployment", max_surge="25%", max_unavailable="25%")
     found = choices({"one": one, "quarter": quarter})
     assert (found.words, found.has_them) == ("max_surge=25%, max_unavailable=25%", "quarter")
+    of_eight = {str(pods): resolved(deployment="deployment", members=8, max_surge=pods) for pods in (1, 2, 4)}
+    found = choices(of_eight)
+    assert (found.has_them, found.distances["1"]) == ("2", found.distances["4"]), "half as many, and twice"
 
 
 def test_what_is_no_choice_is_named_where_choices_differ_too() -> None:

@@ -21,6 +21,7 @@ from groupstorm.storms.runs.contradictions import contradict_themselves
 from groupstorm.storms.scenario.consistency import check_consistency, of_protocol
 from groupstorm.storms.scenario.files import FIGURES_FROM, ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
+from groupstorm.storms.scenario.quantities import parse_pod_count
 from groupstorm.storms.scenario.setting_names import CLASSIC, CONSUMER, SETTINGS, SHARE, STREAMS_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings, duration_unit_us
 from groupstorm.units import UNITS_US
@@ -277,14 +278,16 @@ def client_defaults(settings: Settings) -> Settings:
 
 def _distance(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> Distance:
     changes, of_numbers = 0, 0.0
+    pods = settings["members"] // settings["members_per_pod"]
     for setting, default in defaults.items():
-        value = settings.get(setting, EACH_ITS_OWN)
-        if _effective(setting, value) == _effective(setting, default):
+        written = settings.get(setting, EACH_ITS_OWN)
+        value, usual = (_effective(setting, one, pods) for one in (written, default))
+        if value == usual:
             continue
         # an assignor that no Kafka client brings has to be built, shipped and kept: that is a change more
-        changes += 1 + _is_own_assignor(setting, value)
-        if _is_number(value) and _is_number(default) and value > 0 and default > 0:
-            of_numbers += abs(log(value / default))
+        changes += 1 + _is_own_assignor(setting, written)
+        if _is_number(value) and _is_number(usual) and value > 0 and usual > 0:
+            of_numbers += abs(log(value / usual))
     return Distance(changes, of_numbers)
 
 
@@ -292,8 +295,10 @@ def _is_own_assignor(setting: str, value: Any) -> bool:
     return setting == STRATEGY and protocol_name(str(_effective(setting, value))) not in KAFKAS
 
 
-def _effective(setting: str, value: Any) -> Any:
-    """Members that all have the same list of assignors use its first one."""
+def _effective(setting: str, value: Any, pods: int | None = None) -> Any:
+    """Members that all have the same list of assignors use its first one; 25 % of eight ``pods`` are two."""
+    if pods is not None and setting in _OF_A_DEPLOYMENT and (count := parse_pod_count(value)) is not None:
+        return count.of(pods, round_up=setting == "max_surge")
     return value[0] if value and (setting == STRATEGY or value == EACH_ITS_OWN) else value
 
 
