@@ -37,6 +37,11 @@ def test_the_default_of_the_strategy_is_its_first_assignor() -> None:
     assert found.words == "partition.assignment.strategy=range"
     assert found.distances["cooperative"].changes == 1
     assert found.sets == {"eager": "", "cooperative": "partition.assignment.strategy=cooperative-sticky"}
+    half = resolved(**{"partition.assignment.strategy": ["cooperative-sticky", "range"]})
+    found = choices(
+        {"half": half, "done": resolved(**{"partition.assignment.strategy": ["cooperative-sticky"]})}
+    )
+    assert found.sets["half"] == "partition.assignment.strategy=cooperative-sticky,range", "which is eager"
 
 
 def test_the_defaults_name_no_settings_of_protocols_that_members_of_the_default_one_do_not_have() -> None:

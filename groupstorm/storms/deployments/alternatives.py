@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.clients.profiles import PROFILES, consumer_protocol_needs
 from groupstorm.coordinator.config import OPTIONS, parse_options
+from groupstorm.history.coordinator_view import is_cooperative
 from groupstorm.history.rounds import is_rebalance
 from groupstorm.storms.deployments.manifests.choice import STATIC_STREAMS
 from groupstorm.storms.deployments.manifests.plan import Plan
@@ -95,7 +96,8 @@ def _alternatives(plan: Plan, settings: Settings) -> Iterator[Alternative]:
         return
     is_known = named_code({STRATEGY: list(strategies)}) is None
     has_cooperative = all(client.has_cooperative for client in clients)
-    if is_classic and has_cooperative and is_known and strategies[0] != COOPERATIVE:
+    # who lists an eager assignor, too, rebalances eagerly: the first of two deployments was the last one
+    if is_classic and has_cooperative and is_known and not all(map(is_cooperative, strategies)):
         price = (
             f"{way_to(COOPERATIVE, settings)}; wrong if the application has to give up all partitions in "
             "each rebalance, as for work across partitions"

@@ -15,6 +15,7 @@ from typing import Any, Final
 from groupstorm.assignors import KAFKAS, protocol_name
 from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.coordinator.config import OPTIONS, bounds_beside
+from groupstorm.history.coordinator_view import is_cooperative
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.alternatives import way_to
 from groupstorm.storms.runs.contradictions import contradict_themselves
@@ -296,9 +297,12 @@ def _is_own_assignor(setting: str, value: Any) -> bool:
 
 
 def _effective(setting: str, value: Any, pods: int | None = None) -> Any:
-    """Members that all have the same list of assignors use its first one; 25 % of eight ``pods`` are two."""
+    """Members that all have the same list of assignors use its first one, eagerly if one of them is eager.
+    25 % of eight ``pods`` are two."""
     if pods is not None and setting in _OF_A_DEPLOYMENT and (count := parse_pod_count(value)) is not None:
         return count.of(pods, round_up=setting == "max_surge")
+    if setting == STRATEGY and value != EACH_ITS_OWN and is_cooperative(value[0]):
+        return value[0] if all(map(is_cooperative, value)) else ",".join(value)
     return value[0] if value and (setting == STRATEGY or value == EACH_ITS_OWN) else value
 
 
