@@ -19,6 +19,8 @@ BYTES_MAX = 1 << 20
 #: Values of a document, each alias counted with all that it stands for. Aliases of aliases are exponential.
 VALUES_MAX = 100_000
 
+#: A whole number that YAML 1.1 takes for octal, YAML 1.2 for decimal, and TOML for none.
+_OCTAL = re.compile(r"[-+]?0[0-7_]+")
 #: A dotted TOML key for whose parts tomllib takes memory with the square of their number.
 _LONG_KEY = re.compile(r"(?:[\w\"'-]+[ \t]*\.[ \t]*){100}")
 
@@ -112,12 +114,12 @@ class _DuplicateKey(Exception):
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML takes the last of two values under one key, which YAML forbids, and 1:30 for ninety."""
+    """PyYAML takes the last of two values under one key, which YAML forbids, 1:30 for 90 and 010 for 8."""
 
     def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
         tag = super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]  # has no types
-        is_sexagesimal = tag.endswith((":int", ":float")) and ":" in value
-        return self.DEFAULT_SCALAR_TAG if is_sexagesimal else tag
+        is_other = tag.endswith((":int", ":float")) and (":" in value or _OCTAL.fullmatch(value))
+        return self.DEFAULT_SCALAR_TAG if is_other else tag
 
     def compose_mapping_node(self, anchor: Any) -> Any:
         node = super().compose_mapping_node(anchor)
