@@ -34,6 +34,7 @@ from groupstorm.storms.deployments.alternatives import (
 from groupstorm.storms.deployments.manifests.choice import choose_consumer
 from groupstorm.storms.deployments.manifests.objects import MANIFEST_BYTES_MAX, read_objects
 from groupstorm.storms.deployments.manifests.plan import Plan, plan_rollout
+from groupstorm.storms.runs.choices import cautions_of_change
 from groupstorm.storms.runs.contradictions import outlasts_polls
 from groupstorm.storms.runs.run_folder import free_folder
 from groupstorm.storms.runs.several import SEEDS_DEFAULT, Order, orders_of, run_order, run_variants
@@ -244,7 +245,7 @@ def _compare_versions(
     texts = [_version(path, against), new]
     with TemporaryDirectory(prefix="groupstorm-against-") as temporary, runs_progress() as progress:
         done = count(1)
-        versions = []
+        versions, scenarios = [], []
         for number, text in enumerate(texts):
             asked = _asked(text, plan, changed)
             folder = Path(temporary) / str(number)
@@ -258,13 +259,15 @@ def _compare_versions(
             rollouts = None if asked.step is None else Rollouts.of(runs, asked.step)
             stuck = None if rollouts is None else rollouts.stuck
             takes_s = [] if rollouts is None else [one.seconds for one in rollouts.outcomes]
+            scenarios.append(runs[0].scenario)
             settings = dict(runs[0].scenario.settings.written())
             figures = [run.figures for run in runs]
             told = asked.findings, (), asked.alarms
             versions.append(Version(text.source, settings, figures, takes_s, stuck, *told))
     before, after = versions
     by_seed = {f"seed {seed}": figures for seed, figures in zip(seeds, after.figures, strict=True)}
-    after = after._replace(unmet=[sentence for one in required for sentence in one.unmet_by(by_seed)])
+    unmet = [sentence for one in required for sentence in one.unmet_by(by_seed)]
+    after = after._replace(unmet=unmet, cautions=cautions_of_change(*scenarios))
     if as_json:
         print_json(_content(before, after))
     else:

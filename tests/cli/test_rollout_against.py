@@ -65,6 +65,10 @@ def test_a_change_against_a_revision_is_told_and_no_file_is_written(repository: 
     assert lines[0] == r"### HEAD:orders.yaml -\> orders.yaml"
     assert lines[2].startswith("**It buys ")
     assert "It costs: records processed again 0 -" in lines[2]
+    assert lines[2].endswith(
+        "cooperative-sticky: two deployments to get there, the first with both assignors, "
+        "and only those after them cost this.**"
+    )
     assert "| partition.assignment.strategy | range | cooperative-sticky |" in lines
     (again,) = (line for line in lines if line.startswith("| records processed again |"))
     assert again.endswith("| worse |")

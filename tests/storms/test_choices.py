@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from groupstorm.storms.runs.choices import beside_choices, defaults_among
+from groupstorm.storms.runs.choices import beside_choices, cautions_of_change, defaults_among
 from groupstorm.storms.scenario.files import ResolvedScenario, load
 from groupstorm.verdicts.recommendation import Defaults
 from tests.storms.storms_in_memory import START, scenario
@@ -137,6 +137,7 @@ TWO = "two deployments to get there, the first with both assignors, and only tho
     ("before", "after", "told"),
     [
         (None, "sticky", f"sticky: {TWO}"),
+        ("range", "sticky,range", None),  # which both know at any time
         # Java's default offers both
         (None, "cooperative-sticky", f"cooperative-sticky: if members offer range alone, {TWO}"),
         ("cooperative-sticky", "range", f"range: {TWO}"),
@@ -144,13 +145,16 @@ TWO = "two deployments to get there, the first with both assignors, and only tho
     ],
 )
 def test_an_assignor_that_consumers_do_not_offer_yet_takes_two_deployments(
-    before: str | None, after: str, told: str
+    before: str | None, after: str, told: str | None
 ) -> None:
     """In one, the first pod that is replaced dies of INCONSISTENT_GROUP_PROTOCOL."""
     as_it_was = {"as-it-was": resolved(**{STRATEGY: [before]})} if before else {}
     defaults = {"range": resolved(**{STRATEGY: ["range"]})} if before is None else {}
-    found = choices({**as_it_was, **defaults, "after": resolved(**{STRATEGY: [after]})})
-    assert found.cautions == {"after": told}
+    changed = resolved(**{STRATEGY: after.split(",")})
+    found = choices({**as_it_was, **defaults, "after": changed})
+    assert found.cautions == ({"after": told} if told else {})
+    if before:
+        assert cautions_of_change(as_it_was["as-it-was"], changed) == (told or "")
 
 
 def test_what_no_figure_shows_of_more_heartbeats_static_members_and_kafkas_fallback() -> None:

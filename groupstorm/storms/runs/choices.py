@@ -166,6 +166,15 @@ def begin_apart(configurations: Mapping[str, ResolvedScenario]) -> bool:
     return len({one.figures_from_ms for one in configurations.values()}) > 1
 
 
+def cautions_of_change(before: ResolvedScenario, after: ResolvedScenario) -> str:
+    """The sentences on the choices that differ: what has to be known of them, and the way to them."""
+    old = _written(before.settings)
+    differing = _differing([old, _written(after.settings)])
+    return " ".join(
+        _cautions(after, {name: old.get(name) for name in differing if is_choice(name)}, before.settings)
+    )
+
+
 def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any], *before: Settings) -> Iterator[str]:
     """Sentences on settings that differ between configurations: timeouts below the default, a protocol, an
     assignor that clients do not offer by default (the first ``before``), or under what has the defaults."""
@@ -196,7 +205,8 @@ def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any], *before: 
     if "group.protocol" in defaults and own.choice("group.protocol") == SHARE:
         yield _SHARE_CONSUMERS
     assignor, is_classic = own.names(STRATEGY)[0], own.choice("group.protocol") == CLASSIC
-    lacking = [one for one in before if is_classic and assignor not in one.names(STRATEGY)]
+    offered = frozenset(own.names(STRATEGY))
+    lacking = [one for one in before if is_classic and offered.isdisjoint(one.names(STRATEGY))]
     for one in lacking[:1] if STRATEGY in defaults else ():
         where = "" if one is before[0] else f"if members offer {listed(one.names(STRATEGY))} alone, "
         yield f"{assignor}: {where}{way_to(assignor, one)}."
