@@ -212,7 +212,7 @@ class Asked(NamedTuple):
     """One version as it will be run.
 
     ``step``: the kind of step that is a rollout; None in a scenario of one's own. ``changed``: settings that
-    are not in the scenario's text.
+    are not in the scenario's text. ``group``: the group.id, if a manifest names it.
     """
 
     scenario: str
@@ -220,6 +220,7 @@ class Asked(NamedTuple):
     findings: Sequence[str]
     changed: Mapping[str, Any]
     alarms: int = 0
+    group: str | None = None
 
 
 def _compare_versions(
@@ -245,7 +246,7 @@ def _compare_versions(
     texts = [_version(path, against), new]
     with TemporaryDirectory(prefix="groupstorm-against-") as temporary, runs_progress() as progress:
         done = count(1)
-        versions, scenarios = [], []
+        versions, scenarios, groups = [], [], []
         for number, text in enumerate(texts):
             asked = _asked(text, plan, changed)
             folder = Path(temporary) / str(number)
@@ -260,6 +261,7 @@ def _compare_versions(
             stuck = None if rollouts is None else rollouts.stuck
             takes_s = [] if rollouts is None else [one.seconds for one in rollouts.outcomes]
             scenarios.append(runs[0].scenario)
+            groups.append(asked.group)
             settings = dict(runs[0].scenario.settings.written())
             figures = [run.figures for run in runs]
             told = asked.findings, (), asked.alarms
@@ -267,7 +269,13 @@ def _compare_versions(
     before, after = versions
     by_seed = {f"seed {seed}": figures for seed, figures in zip(seeds, after.figures, strict=True)}
     unmet = [sentence for one in required for sentence in one.unmet_by(by_seed)]
-    after = after._replace(unmet=unmet, cautions=cautions_of_change(*scenarios))
+    cautions = cautions_of_change(*scenarios)
+    if all(groups) and groups[0] != groups[1]:
+        cautions = (
+            f"{groups[1]} is another group than {groups[0]}: it begins without that one's offsets, where "
+            f"auto.offset.reset says, and both process records until the last old pod has gone. {cautions}"
+        )
+    after = after._replace(unmet=unmet, cautions=cautions)
     if as_json:
         print_json(_content(before, after))
     else:
@@ -309,7 +317,8 @@ def _asked(text: Text, plan: Callable[[Text], Plan], changed: Mapping[str, Any])
     planned = plan(text)
     alarms = [*planned.warnings, *planned.alarms]
     findings = [*alarms, *planned.findings]
-    return Asked(_as_yaml(planned.scenario()), planned.step, findings, _code_of(changed), len(alarms))
+    scenario, code = _as_yaml(planned.scenario()), _code_of(changed)
+    return Asked(scenario, planned.step, findings, code, len(alarms), planned.group)
 
 
 def _content(before: Version, after: Version) -> dict[str, Any]:

@@ -114,6 +114,15 @@ def test_a_consumer_that_does_not_start_any_more_stands_before_all_gains(reposit
 
 
 @pytest.mark.slow
+def test_another_group_begins_without_the_offsets_of_the_old_one(repository: Path) -> None:
+    for version in ("old", "new"):
+        group = f"value: range}}, {{name: KAFKA_GROUP_ID, value: {version}}}"
+        (repository / f"{version}.yaml").write_text(EAGER.replace("value: range}", group), "utf-8")
+    done = groupstorm("rollout", "new.yaml", "--against", "old.yaml", *GIVEN, cwd=repository)
+    assert "new is another group than old: it begins without that one's offsets" in done.stdout
+
+
+@pytest.mark.slow
 def test_scenarios_are_compared_as_well(tmp_path: Path) -> None:
     """A member that crashes is missed for its session timeout: 45 s, or 10 s."""
     (tmp_path / "old.yaml").write_text(SCENARIO, "utf-8")

@@ -34,6 +34,7 @@ from groupstorm.storms.deployments.manifests.objects import (
 from groupstorm.storms.deployments.manifests.property_names import (
     ACK_MODE,
     ACK_TIME,
+    APPLICATION_ID,
     COMMIT_STRATEGY,
     CONSUMER_THREADS,
     LEAVE_GROUP,
@@ -109,6 +110,12 @@ class Plan:
     def may_be_full(self) -> bool:
         """Whether the group has a limit (group.max.size ...), at which the broker refuses members."""
         return any(name.endswith(".max.size") for name in self.settings)
+
+    @property
+    def group(self) -> str | None:
+        """The group.id that the manifests name, or the application.id of Kafka Streams."""
+        found = {one.property: one.value for one in self.consumer.properties}
+        return found.get("group.id") or found.get(APPLICATION_ID)
 
     def scenario(self) -> dict[str, Any]:
         """The scenario as a file has it."""
