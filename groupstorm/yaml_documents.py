@@ -19,8 +19,6 @@ BYTES_MAX = 1 << 20
 #: Values of a document, each alias counted with all that it stands for. Aliases of aliases are exponential.
 VALUES_MAX = 100_000
 
-#: A whole number that YAML 1.1 takes for octal, YAML 1.2 for decimal, and TOML for none.
-_OCTAL = re.compile(r"[-+]?0[0-7_]+")
 #: A dotted TOML key for whose parts tomllib takes memory with the square of their number.
 _LONG_KEY = re.compile(r"(?:[\w\"'-]+[ \t]*\.[ \t]*){100}")
 
@@ -118,7 +116,7 @@ class _Loader(yaml.SafeLoader):
 
     def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
         tag = super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]  # has no types
-        is_other = tag.endswith((":int", ":float")) and (":" in value or _OCTAL.fullmatch(value))
+        is_other = tag.endswith((":int", ":float")) and (":" in value or re.match("[-+]?0[0-7_]", value))
         return self.DEFAULT_SCALAR_TAG if is_other else tag
 
     def compose_mapping_node(self, anchor: Any) -> Any:

@@ -246,7 +246,7 @@ def _compare_versions(
     texts = [_version(path, against), new]
     with TemporaryDirectory(prefix="groupstorm-against-") as temporary, runs_progress() as progress:
         done = count(1)
-        versions, scenarios, groups = [], [], []
+        versions, scenarios, groups = [], [], list[str | None]()
         for number, text in enumerate(texts):
             asked = _asked(text, plan, changed)
             folder = Path(temporary) / str(number)
@@ -271,10 +271,8 @@ def _compare_versions(
     unmet = [sentence for one in required for sentence in one.unmet_by(by_seed)]
     cautions = cautions_of_change(*scenarios)
     if all(groups) and groups[0] != groups[1]:
-        cautions = (
-            f"{groups[1]} is another group than {groups[0]}: it begins without that one's offsets, where "
-            f"auto.offset.reset says, and both process records until the last old pod has gone. {cautions}"
-        )
+        other = f"{groups[1]} is another group than {groups[0]}: it begins where auto.offset.reset says, and"
+        cautions = f"{other} both process records until the last old pod has gone. {cautions}"
     after = after._replace(unmet=unmet, cautions=cautions)
     if as_json:
         print_json(_content(before, after))
@@ -317,8 +315,8 @@ def _asked(text: Text, plan: Callable[[Text], Plan], changed: Mapping[str, Any])
     planned = plan(text)
     alarms = [*planned.warnings, *planned.alarms]
     findings = [*alarms, *planned.findings]
-    scenario, code = _as_yaml(planned.scenario()), _code_of(changed)
-    return Asked(scenario, planned.step, findings, code, len(alarms), planned.group)
+    told = findings, _code_of(changed), len(alarms)
+    return Asked(_as_yaml(planned.scenario()), planned.step, *told, planned.group)
 
 
 def _content(before: Version, after: Version) -> dict[str, Any]:

@@ -86,8 +86,7 @@ class Measure(NamedTuple):
         return with_range(spread, self.show)
 
     def noticed_among(self, runs: Iterable[Figures]) -> float:
-        """The least difference that counts between ``runs``: of the records of the middle one, as one variant
-        that takes much longer says nothing of the others."""
+        """The least difference that counts between ``runs``: by the records of the middle one."""
         return max(self.noticed, self.of_records * median_low(run.records_processed or 0 for run in runs))
 
 
@@ -152,24 +151,16 @@ class _Range(NamedTuple):
 class Spread(_Range):
     """Values of one figure in the runs of one variant; of an even number the median lies between the two.
 
-    ``likely``: the bounds of the median over all seeds, as far as these runs tell. ``by_seed``: the values in
-    the order of the runs, if each has one.
+    ``likely``: the bounds of the median over all seeds, as far as these runs tell.
+    ``by_seed``: the values in the order of the runs, if each has one.
     """
 
     likely: tuple[float, float]
     by_seed: Sequence[float]
 
-    def __new__(
-        cls,
-        least: float,
-        median: float,
-        most: float,
-        likely: tuple[float, float] | None = None,
-        by_seed: Sequence[float] = (),
-    ) -> Self:
+    def __new__(cls, least: float, median: float, most: float) -> Self:
         spread = super().__new__(cls, least, median, most)
-        spread.likely = likely or (least, most)
-        spread.by_seed = by_seed
+        spread.likely, spread.by_seed = (least, most), ()
         return spread
 
     def holds(self, value: float) -> bool:
@@ -184,9 +175,10 @@ def spread_of(values: Iterable[Any]) -> Spread | None:
     if not numbers:
         return None
     outer = _outer(len(numbers))
-    likely = numbers[outer], numbers[-1 - outer]
-    paired = by_seed if len(numbers) == len(by_seed) else ()
-    return Spread(numbers[0], median(numbers), numbers[-1], likely, paired)
+    spread = Spread(numbers[0], median(numbers), numbers[-1])
+    spread.likely = numbers[outer], numbers[-1 - outer]
+    spread.by_seed = by_seed if len(numbers) == len(by_seed) else ()
+    return spread
 
 
 @cache
@@ -221,10 +213,9 @@ def within_spread(one: Spread, other: Spread) -> bool:
 def _differ_by_seed(one: Spread, other: Spread) -> bool:
     """Whether each seed shows the difference, with half of its median at least: variants run with the same
     seeds. Chance alone has that of five seeds in 1 of 75 cases, of four in 1 of 30."""
-    if not len(one.by_seed) == len(other.by_seed) >= PAIRS_MIN:
+    differences = spread_of(new - old for old, new in zip(one.by_seed, other.by_seed, strict=False))
+    if differences is None or not len(one.by_seed) == len(other.by_seed) >= PAIRS_MIN:
         return False
-    differences = spread_of(new - old for old, new in zip(one.by_seed, other.by_seed, strict=True))
-    assert differences is not None
     low, high = differences.likely
     return low * high > 0 and 2 * min(abs(low), abs(high)) >= abs(differences.median)
 

@@ -119,7 +119,7 @@ def test_another_group_begins_without_the_offsets_of_the_old_one(repository: Pat
         group = f"value: range}}, {{name: KAFKA_GROUP_ID, value: {version}}}"
         (repository / f"{version}.yaml").write_text(EAGER.replace("value: range}", group), "utf-8")
     done = groupstorm("rollout", "new.yaml", "--against", "old.yaml", *GIVEN, cwd=repository)
-    assert "new is another group than old: it begins without that one's offsets" in done.stdout
+    assert "new is another group than old: it begins where auto.offset.reset says" in done.stdout
 
 
 @pytest.mark.slow

@@ -96,7 +96,6 @@ def _alternatives(plan: Plan, settings: Settings) -> Iterator[Alternative]:
         return
     is_known = named_code({STRATEGY: list(strategies)}) is None
     has_cooperative = all(client.has_cooperative for client in clients)
-    # who lists an eager assignor, too, rebalances eagerly: the first of two deployments was the last one
     if is_classic and has_cooperative and is_known and not all(map(is_cooperative, strategies)):
         price = (
             f"{way_to(COOPERATIVE, settings)}; wrong if the application has to give up all partitions in "

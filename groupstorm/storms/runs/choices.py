@@ -168,11 +168,9 @@ def begin_apart(configurations: Mapping[str, ResolvedScenario]) -> bool:
 
 def cautions_of_change(before: ResolvedScenario, after: ResolvedScenario) -> str:
     """The sentences on the choices that differ: what has to be known of them, and the way to them."""
-    old = _written(before.settings)
-    differing = _differing([old, _written(after.settings)])
-    return " ".join(
-        _cautions(after, {name: old.get(name) for name in differing if is_choice(name)}, before.settings)
-    )
+    old, new = _written(before.settings), _written(after.settings)
+    chosen = {name: old.get(name) for name in _differing([old, new]) if is_choice(name)}
+    return " ".join(_cautions(after, chosen, before.settings))
 
 
 def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any], *before: Settings) -> Iterator[str]:
@@ -205,8 +203,7 @@ def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any], *before: 
     if "group.protocol" in defaults and own.choice("group.protocol") == SHARE:
         yield _SHARE_CONSUMERS
     assignor, is_classic = own.names(STRATEGY)[0], own.choice("group.protocol") == CLASSIC
-    offered = frozenset(own.names(STRATEGY))
-    lacking = [one for one in before if is_classic and offered.isdisjoint(one.names(STRATEGY))]
+    lacking = [one for one in before if is_classic and {*own.names(STRATEGY)}.isdisjoint(one.names(STRATEGY))]
     for one in lacking[:1] if STRATEGY in defaults else ():
         where = "" if one is before[0] else f"if members offer {listed(one.names(STRATEGY))} alone, "
         yield f"{assignor}: {where}{way_to(assignor, one)}."
@@ -307,12 +304,11 @@ def _is_own_assignor(setting: str, value: Any) -> bool:
 
 
 def _effective(setting: str, value: Any, pods: int | None = None) -> Any:
-    """Members that all have the same list of assignors use its first one, eagerly if one of them is eager.
-    25 % of eight ``pods`` are two."""
+    """Members of one list of assignors use the first, eagerly if one is eager; of 8 ``pods`` 25 % are 2."""
     if pods is not None and setting in _OF_A_DEPLOYMENT and (count := parse_pod_count(value)) is not None:
         return count.of(pods, round_up=setting == "max_surge")
-    if setting == STRATEGY and value != EACH_ITS_OWN and is_cooperative(value[0]):
-        return value[0] if all(map(is_cooperative, value)) else ",".join(value)
+    if setting == STRATEGY and is_cooperative(value[0]) and not all(map(is_cooperative, value)):
+        return ",".join(value)
     return value[0] if value and (setting == STRATEGY or value == EACH_ITS_OWN) else value
 
 

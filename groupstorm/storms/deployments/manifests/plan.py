@@ -258,9 +258,9 @@ def _take_workload(plan: Plan, members: int, given: Mapping[str, Any]) -> None:
 
 
 def _check_ids(plan: Plan, each: int, number: Found | None) -> None:
-    """Frameworks number the ids of the consumers that they start; an application of its own may not."""
-    is_numbered = number is not None and number.property == LISTENER_CONCURRENCY
-    if each > 1 and not is_numbered and plan.settings.get("group.instance.id", "none") != "none":
+    """Frameworks number the ids of consumers that they start; an application of its own may not."""
+    is_static = plan.settings.get("group.instance.id", "none") != "none"
+    if each > 1 and is_static and (number is None or number.property == CONSUMER_THREADS):
         plan.findings.append(
             f"The {each} consumers of a pod are taken to have ids of their own, a number behind the pod's "
             "name: those with one group.instance.id fence each other (FENCED_INSTANCE_ID)."
