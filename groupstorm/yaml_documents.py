@@ -112,12 +112,12 @@ class _DuplicateKey(Exception):
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML takes the last of two values under one key, which YAML forbids, and 1:30 for ninety."""
+    """PyYAML takes the last of two values under one key, which YAML forbids, 1:30 for 90 and 010 for 8."""
 
     def resolve(self, kind: Any, value: Any, implicit: Any) -> Any:
         tag = super().resolve(kind, value, implicit)  # type: ignore[no-untyped-call]  # has no types
-        is_sexagesimal = tag.endswith((":int", ":float")) and ":" in value
-        return self.DEFAULT_SCALAR_TAG if is_sexagesimal else tag
+        is_other = tag.endswith((":int", ":float")) and (":" in value or re.match("[-+]?0[0-7_]", value))
+        return self.DEFAULT_SCALAR_TAG if is_other else tag
 
     def compose_mapping_node(self, anchor: Any) -> Any:
         node = super().compose_mapping_node(anchor)

@@ -50,6 +50,11 @@ def test_a_time_with_colons_is_no_number() -> None:
     assert parse_yaml("[2:00, 1:30.5, 12:34:56, 90, -1.5]", "f") == ["2:00", "1:30.5", "12:34:56", 90, -1.5]
 
 
+def test_a_number_with_a_zero_in_front_is_none() -> None:
+    """YAML 1.1 reads 010 as 8."""
+    assert parse_yaml("[010, -010, 080, 0, 10, 0.5, 0x10]", "f") == ["010", "-010", "080", 0, 10, 0.5, 16]
+
+
 def test_toml_refuses_a_second_value_itself() -> None:
     with pytest.raises(InputError, match="line 2"):
         parse_toml("name = 'a'\nname = 'b'\n", "storm.toml")

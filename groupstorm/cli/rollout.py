@@ -34,6 +34,7 @@ from groupstorm.storms.deployments.alternatives import (
 from groupstorm.storms.deployments.manifests.choice import choose_consumer
 from groupstorm.storms.deployments.manifests.objects import MANIFEST_BYTES_MAX, read_objects
 from groupstorm.storms.deployments.manifests.plan import Plan, plan_rollout
+from groupstorm.storms.runs.choices import cautions_of_change
 from groupstorm.storms.runs.contradictions import outlasts_polls
 from groupstorm.storms.runs.run_folder import free_folder
 from groupstorm.storms.runs.several import SEEDS_DEFAULT, Order, orders_of, run_order, run_variants
@@ -211,7 +212,7 @@ class Asked(NamedTuple):
     """One version as it will be run.
 
     ``step``: the kind of step that is a rollout; None in a scenario of one's own. ``changed``: settings that
-    are not in the scenario's text.
+    are not in the scenario's text. ``group``: the group.id, if a manifest names it.
     """
 
     scenario: str
@@ -219,6 +220,7 @@ class Asked(NamedTuple):
     findings: Sequence[str]
     changed: Mapping[str, Any]
     alarms: int = 0
+    group: str | None = None
 
 
 def _compare_versions(
@@ -244,7 +246,7 @@ def _compare_versions(
     texts = [_version(path, against), new]
     with TemporaryDirectory(prefix="groupstorm-against-") as temporary, runs_progress() as progress:
         done = count(1)
-        versions = []
+        versions, scenarios, groups = [], [], list[str | None]()
         for number, text in enumerate(texts):
             asked = _asked(text, plan, changed)
             folder = Path(temporary) / str(number)
@@ -258,13 +260,20 @@ def _compare_versions(
             rollouts = None if asked.step is None else Rollouts.of(runs, asked.step)
             stuck = None if rollouts is None else rollouts.stuck
             takes_s = [] if rollouts is None else [one.seconds for one in rollouts.outcomes]
+            scenarios.append(runs[0].scenario)
+            groups.append(asked.group)
             settings = dict(runs[0].scenario.settings.written())
             figures = [run.figures for run in runs]
             told = asked.findings, (), asked.alarms
             versions.append(Version(text.source, settings, figures, takes_s, stuck, *told))
     before, after = versions
     by_seed = {f"seed {seed}": figures for seed, figures in zip(seeds, after.figures, strict=True)}
-    after = after._replace(unmet=[sentence for one in required for sentence in one.unmet_by(by_seed)])
+    unmet = [sentence for one in required for sentence in one.unmet_by(by_seed)]
+    cautions = cautions_of_change(*scenarios)
+    if all(groups) and groups[0] != groups[1]:
+        other = f"{groups[1]} is another group than {groups[0]}: it begins where auto.offset.reset says, and"
+        cautions = f"{other} both process records until the last old pod has gone. {cautions}"
+    after = after._replace(unmet=unmet, cautions=cautions)
     if as_json:
         print_json(_content(before, after))
     else:
@@ -306,7 +315,8 @@ def _asked(text: Text, plan: Callable[[Text], Plan], changed: Mapping[str, Any])
     planned = plan(text)
     alarms = [*planned.warnings, *planned.alarms]
     findings = [*alarms, *planned.findings]
-    return Asked(_as_yaml(planned.scenario()), planned.step, findings, _code_of(changed), len(alarms))
+    told = findings, _code_of(changed), len(alarms)
+    return Asked(_as_yaml(planned.scenario()), planned.step, *told, planned.group)
 
 
 def _content(before: Version, after: Version) -> dict[str, Any]:

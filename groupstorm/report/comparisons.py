@@ -148,7 +148,7 @@ class Version(NamedTuple):
 
     ``takes_s``: seconds until its rollout is complete, with each seed. ``stuck``: why it never completes.
     ``findings``: faults that are told before any run, the first ``alarms`` of them before all others.
-    ``unmet``: limits that it does not meet.
+    ``unmet``: limits that it does not meet. ``cautions``: on the change to it, which no figure shows.
     """
 
     name: str
@@ -159,6 +159,7 @@ class Version(NamedTuple):
     findings: Sequence[str] = ()
     unmet: Sequence[str] = ()
     alarms: int = 0
+    cautions: str = ""
 
 
 def change_answer(before: Version, after: Version) -> str:
@@ -168,10 +169,8 @@ def change_answer(before: Version, after: Version) -> str:
     if before.stuck is not None:
         return f"The rollout of the old version never completes ({before.stuck}); that of the new one does."
     found = changes(before.figures, after.figures, [*before.figures, *after.figures])
-    if not found:
-        return "Nothing changes that a person would notice."
-    sentence = changes_sentence(found)
-    return sentence[0].upper() + sentence[1:]
+    sentence = changes_sentence(found) if found else "nothing changes that a person would notice."
+    return f"{sentence[0].upper()}{sentence[1:]} {after.cautions}".rstrip()
 
 
 def change_comment(title: str, before: Version, after: Version, commands: Sequence[str]) -> str:

@@ -27,7 +27,6 @@ from groupstorm.storms.deployments.alternatives import (
 from groupstorm.storms.deployments.manifests.kafka_environment import Found
 from groupstorm.storms.deployments.manifests.plan import Plan
 from groupstorm.storms.deployments.manifests.property_names import (
-    APPLICATION_ID,
     LISTENER_CONCURRENCY,
     OF_STREAMS,
     SETTINGS_OF_STREAMS,
@@ -341,7 +340,9 @@ def _of_clients(own: Mapping[str, Any], plan: Plan, settings: Settings, needs_id
         yield "# second deployment, once the first is complete"
     if needs_id:
         pod_name = "$(POD_NAME)" if prefix.isupper() else "${POD_NAME}"
-        yield f"# {pod_name}: the pod's name, from its environment"
+        each = 1 if LISTENER_CONCURRENCY in found else settings.integer("members_per_pod")
+        numbered = f", and in code a number for each of its {each} consumers" if each > 1 else ""
+        yield f"# {pod_name}: the pod's name, from its environment{numbered}"
         yield line(INSTANCE, pod_name)
     is_streams_group = own.get("group.protocol", settings.choice("group.protocol")) == STREAMS_PROTOCOL
     for name in (STRATEGY, "group.protocol", "session.timeout.ms", "num.standby.replicas", "leave_on_close"):
@@ -352,13 +353,12 @@ def _of_clients(own: Mapping[str, Any], plan: Plan, settings: Settings, needs_id
             yield line(name, own[name])
     gone = [INSTANCE] if own.get(INSTANCE) == "none" else UNSUPPORTED.get(own.get("group.protocol", ""), {})
     yield from (f"# remove {name}{where[name]}" for name in gone if name in found)
-    ids = [found[name].value for name in ("group.id", APPLICATION_ID) if name in found]
     configs = {"consumer.session.timeout.ms": own.get("group.consumer.session.timeout.ms")}
     if is_streams_group and {"group.protocol", "num.standby.replicas"} & own.keys():
         configs["streams.num.standby.replicas"] = own.get(
             "num.standby.replicas", settings.integer("num.standby.replicas")
         )
-    yield from _of_group(configs, next(filter(None, ids), "GROUP"))
+    yield from _of_group(configs, plan.group or "GROUP")
 
 
 def _goes_before_files(found: Found) -> bool:

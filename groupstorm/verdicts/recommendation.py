@@ -391,4 +391,4 @@ def differ(measure: Measure, old: Spread, new: Spread, every: Sequence[Figures])
 
 
 def _spread(measure: Measure, runs: Sequence[Figures]) -> Spread | None:
-    return spread_of(measure.weigh(figures) for figures in runs if measure.read(figures) is not None)
+    return spread_of(None if measure.read(figures) is None else measure.weigh(figures) for figures in runs)

@@ -65,6 +65,10 @@ def test_a_change_against_a_revision_is_told_and_no_file_is_written(repository: 
     assert lines[0] == r"### HEAD:orders.yaml -\> orders.yaml"
     assert lines[2].startswith("**It buys ")
     assert "It costs: records processed again 0 -" in lines[2]
+    assert lines[2].endswith(
+        "cooperative-sticky: two deployments to get there, the first with both assignors, "
+        "and only those after them cost this.**"
+    )
     assert "| partition.assignment.strategy | range | cooperative-sticky |" in lines
     (again,) = (line for line in lines if line.startswith("| records processed again |"))
     assert again.endswith("| worse |")
@@ -107,6 +111,15 @@ def test_a_consumer_that_does_not_start_any_more_stands_before_all_gains(reposit
     assert "does not start (ConfigException)" in lines[2]
     assert lines[4].startswith("**")
     assert done.stdout.count("ConfigException") == 1
+
+
+@pytest.mark.slow
+def test_another_group_begins_without_the_offsets_of_the_old_one(repository: Path) -> None:
+    for version in ("old", "new"):
+        group = f"value: range}}, {{name: KAFKA_GROUP_ID, value: {version}}}"
+        (repository / f"{version}.yaml").write_text(EAGER.replace("value: range}", group), "utf-8")
+    done = groupstorm("rollout", "new.yaml", "--against", "old.yaml", *GIVEN, cwd=repository)
+    assert "new is another group than old: it begins where auto.offset.reset says" in done.stdout
 
 
 @pytest.mark.slow

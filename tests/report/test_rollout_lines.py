@@ -252,3 +252,16 @@ def test_a_stateful_set_without_a_disk_of_its_own_gets_one() -> None:
         "        - name: app",
         "          volumeMounts: [{name: state, mountPath: STATE_DIR}]  # state.dir",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_told"), [("KAFKA_CONSUMER_THREADS", True), ("SPRING_KAFKA_LISTENER_CONCURRENCY", False)]
+)
+def test_consumers_of_one_pod_need_ids_of_their_own(name: str, is_told: bool) -> None:
+    """Spring numbers the ids of a container's consumers; nobody does so for threads of one's own."""
+    container = env(**{name: "3"})
+    [line] = (one for one in lines_of(workload(container=container))["static-members"] if "# $" in one)
+    assert line.endswith(", and in code a number for each of its 3 consumers") is is_told
+    container["env"].append(POD_NAME)
+    found = plan_of(workload("StatefulSet", container=container)).findings
+    assert any("those with one group.instance.id fence each other" in one for one in found) is is_told

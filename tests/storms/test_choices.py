@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from groupstorm.storms.runs.choices import beside_choices, defaults_among
+from groupstorm.storms.runs.choices import beside_choices, cautions_of_change, defaults_among
 from groupstorm.storms.scenario.files import ResolvedScenario, load
 from groupstorm.verdicts.recommendation import Defaults
 from tests.storms.storms_in_memory import START, scenario
@@ -37,6 +37,11 @@ def test_the_default_of_the_strategy_is_its_first_assignor() -> None:
     assert found.words == "partition.assignment.strategy=range"
     assert found.distances["cooperative"].changes == 1
     assert found.sets == {"eager": "", "cooperative": "partition.assignment.strategy=cooperative-sticky"}
+    half = resolved(**{"partition.assignment.strategy": ["cooperative-sticky", "range"]})
+    found = choices(
+        {"half": half, "done": resolved(**{"partition.assignment.strategy": ["cooperative-sticky"]})}
+    )
+    assert found.sets["half"] == "partition.assignment.strategy=cooperative-sticky,range", "which is eager"
 
 
 def test_the_defaults_name_no_settings_of_protocols_that_members_of_the_default_one_do_not_have() -> None:
@@ -58,6 +63,9 @@ def test_a_deployments_defaults_are_those_of_kubernetes() -> None:
     quarter = resolved(deployment="deployment", max_surge="25%", max_unavailable="25%")
     found = choices({"one": one, "quarter": quarter})
     assert (found.words, found.has_them) == ("max_surge=25%, max_unavailable=25%", "quarter")
+    of_eight = {str(pods): resolved(deployment="deployment", members=8, max_surge=pods) for pods in (1, 2, 4)}
+    found = choices(of_eight)
+    assert (found.has_them, found.distances["1"]) == ("2", found.distances["4"]), "half as many, and twice"
 
 
 def test_what_is_no_choice_is_named_where_choices_differ_too() -> None:
@@ -129,6 +137,7 @@ TWO = "two deployments to get there, the first with both assignors, and only tho
     ("before", "after", "told"),
     [
         (None, "sticky", f"sticky: {TWO}"),
+        ("range", "sticky,range", None),  # which both know at any time
         # Java's default offers both
         (None, "cooperative-sticky", f"cooperative-sticky: if members offer range alone, {TWO}"),
         ("cooperative-sticky", "range", f"range: {TWO}"),
@@ -136,13 +145,16 @@ TWO = "two deployments to get there, the first with both assignors, and only tho
     ],
 )
 def test_an_assignor_that_consumers_do_not_offer_yet_takes_two_deployments(
-    before: str | None, after: str, told: str
+    before: str | None, after: str, told: str | None
 ) -> None:
     """In one, the first pod that is replaced dies of INCONSISTENT_GROUP_PROTOCOL."""
     as_it_was = {"as-it-was": resolved(**{STRATEGY: [before]})} if before else {}
     defaults = {"range": resolved(**{STRATEGY: ["range"]})} if before is None else {}
-    found = choices({**as_it_was, **defaults, "after": resolved(**{STRATEGY: [after]})})
-    assert found.cautions == {"after": told}
+    changed = resolved(**{STRATEGY: after.split(",")})
+    found = choices({**as_it_was, **defaults, "after": changed})
+    assert found.cautions == ({"after": told} if told else {})
+    if before:
+        assert cautions_of_change(as_it_was["as-it-was"], changed) == (told or "")
 
 
 def test_what_no_figure_shows_of_more_heartbeats_static_members_and_kafkas_fallback() -> None:

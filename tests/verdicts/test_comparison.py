@@ -168,12 +168,35 @@ def test_many_seeds_hold_the_median_in_their_middle(seeds: int, low: int, high: 
     ("seeds", "is_within"), [(5, True), (10, True), (20, True), (40, False), (80, False)]
 )
 def test_more_seeds_tell_apart_what_few_do_not(seeds: int, is_within: bool) -> None:
-    """A difference of a third of the range."""
+    """A difference of a third of the range, without any of the seeds with which both were high or low."""
     one = spread_of(step / seeds for step in range(seeds))
-    other = spread_of(step / seeds + 0.3 for step in range(seeds))
+    other = spread_of(step / seeds + 0.3 for step in reversed(range(seeds)))
     assert one is not None
     assert other is not None
     assert within_spread(one, other) == is_within
+
+
+@pytest.mark.parametrize(
+    ("differences", "is_within"),
+    [
+        ([240, 341, 424, 483, 340], False),
+        ([240, 341, 424, 483, -1], True),
+        ([100, 341, 424, 483, 340], True),
+        ([240, 341, 424, 483], True),
+        ([240, 341, 424, 483, None], True),
+    ],
+)
+def test_a_difference_that_each_of_five_seeds_shows_is_the_variants(
+    differences: list[float | None], is_within: bool
+) -> None:
+    """The seeds differ by 900 s, the variants by 240 s to 483 s with every seed, half of 341 s and more."""
+    seeds = [1220, 1576, 1828, 2133, 1313][: len(differences)]
+    one = spread_of(seeds)
+    more = zip(seeds, differences, strict=True)
+    other = spread_of(None if each is None else seed + each for seed, each in more)
+    assert one is not None
+    assert other is not None
+    assert (within_spread(one, other), within_spread(other, one)) == (is_within, is_within)
 
 
 def test_every_measure_is_found_by_its_word_and_its_figure() -> None:

@@ -131,7 +131,8 @@ def test_what_is_noticed_of_records_grows_with_the_records() -> None:
     lag, again = BY_KEY["lag"], BY_KEY["duplicates"]
     few, many = figures(records_processed=1_000), figures(records_processed=50_000_000)
     assert (lag.noticed_among([few]), again.noticed_among([few])) == (1_000, 100)
-    assert (lag.noticed_among([few, many]), again.noticed_among([many, few])) == (5_000, 50_000)
+    assert (lag.noticed_among([many, few, many]), again.noticed_among([many])) == (5_000, 50_000)
+    assert (lag.noticed_among([few, many]), again.noticed_among([few, many, few])) == (1_000, 100)
     assert lag.noticed_among([figures()]) == 1_000
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from groupstorm.clients.profiles import PROFILES, consumer_protocol_needs
 from groupstorm.coordinator.config import OPTIONS, parse_options
+from groupstorm.history.coordinator_view import is_cooperative
 from groupstorm.history.rounds import is_rebalance
 from groupstorm.storms.deployments.manifests.choice import STATIC_STREAMS
 from groupstorm.storms.deployments.manifests.plan import Plan
@@ -95,7 +96,7 @@ def _alternatives(plan: Plan, settings: Settings) -> Iterator[Alternative]:
         return
     is_known = named_code({STRATEGY: list(strategies)}) is None
     has_cooperative = all(client.has_cooperative for client in clients)
-    if is_classic and has_cooperative and is_known and strategies[0] != COOPERATIVE:
+    if is_classic and has_cooperative and is_known and not all(map(is_cooperative, strategies)):
         price = (
             f"{way_to(COOPERATIVE, settings)}; wrong if the application has to give up all partitions in "
             "each rebalance, as for work across partitions"
@@ -211,7 +212,8 @@ def _of_kubernetes(plan: Plan, settings: Settings) -> Iterator[Alternative]:
             price = f"room for {counted(pods, 'more pod')} during the rollout, and twice the connections"
             yield Alternative("more-surge", 1, price, {"max_surge": "100%", "max_unavailable": 0})
     elif several > limits.unavailable:
-        price = f"up to {several} pods are missing; needs the feature gate MaxUnavailableStatefulSet"
+        gate = "the feature gate MaxUnavailableStatefulSet (on from Kubernetes 1.35 on)"
+        price = f"up to {several} pods are missing; needs {gate}"
         yield Alternative("several-at-once", 1, price, {"max_unavailable": _SEVERAL.as_written})
     if settings.choice("ready_when") == RUNS:
         price = "a longer rollout, and an endpoint that is ready only once the consumer polls"

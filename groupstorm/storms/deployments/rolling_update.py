@@ -33,8 +33,8 @@ def deployment_limits(surge: PodCount, unavailable: PodCount, wanted: int) -> Li
 
 
 def stateful_set_limits(unavailable: PodCount, wanted: int) -> Limits:
-    """No surge; unavailable is rounded up and at least one."""
-    return Limits(0, max(1, unavailable.of(wanted, round_up=True)))
+    """No surge; unavailable is rounded down, whatever the API's reference says, and at least one."""
+    return Limits(0, max(1, unavailable.of(wanted, round_up=False)))
 
 
 def limits_of(settings: Settings, wanted: int) -> Limits:

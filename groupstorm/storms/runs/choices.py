@@ -15,12 +15,14 @@ from typing import Any, Final
 from groupstorm.assignors import KAFKAS, protocol_name
 from groupstorm.clients.profiles import consumer_protocol_needs
 from groupstorm.coordinator.config import OPTIONS, bounds_beside
+from groupstorm.history.coordinator_view import is_cooperative
 from groupstorm.problems import InputError
 from groupstorm.storms.deployments.alternatives import way_to
 from groupstorm.storms.runs.contradictions import contradict_themselves
 from groupstorm.storms.scenario.consistency import check_consistency, of_protocol
 from groupstorm.storms.scenario.files import FIGURES_FROM, ResolvedScenario
 from groupstorm.storms.scenario.member_rules import STRATEGY
+from groupstorm.storms.scenario.quantities import parse_pod_count
 from groupstorm.storms.scenario.setting_names import CLASSIC, CONSUMER, SETTINGS, SHARE, STREAMS_PROTOCOL
 from groupstorm.storms.scenario.settings import Settings, duration_unit_us
 from groupstorm.units import UNITS_US
@@ -164,6 +166,13 @@ def begin_apart(configurations: Mapping[str, ResolvedScenario]) -> bool:
     return len({one.figures_from_ms for one in configurations.values()}) > 1
 
 
+def cautions_of_change(before: ResolvedScenario, after: ResolvedScenario) -> str:
+    """The sentences on the choices that differ: what has to be known of them, and the way to them."""
+    old, new = _written(before.settings), _written(after.settings)
+    chosen = {name: old.get(name) for name in _differing([old, new]) if is_choice(name)}
+    return " ".join(_cautions(after, chosen, before.settings))
+
+
 def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any], *before: Settings) -> Iterator[str]:
     """Sentences on settings that differ between configurations: timeouts below the default, a protocol, an
     assignor that clients do not offer by default (the first ``before``), or under what has the defaults."""
@@ -194,7 +203,7 @@ def _cautions(scenario: ResolvedScenario, defaults: Mapping[str, Any], *before: 
     if "group.protocol" in defaults and own.choice("group.protocol") == SHARE:
         yield _SHARE_CONSUMERS
     assignor, is_classic = own.names(STRATEGY)[0], own.choice("group.protocol") == CLASSIC
-    lacking = [one for one in before if is_classic and assignor not in one.names(STRATEGY)]
+    lacking = [one for one in before if is_classic and {*own.names(STRATEGY)}.isdisjoint(one.names(STRATEGY))]
     for one in lacking[:1] if STRATEGY in defaults else ():
         where = "" if one is before[0] else f"if members offer {listed(one.names(STRATEGY))} alone, "
         yield f"{assignor}: {where}{way_to(assignor, one)}."
@@ -277,14 +286,16 @@ def client_defaults(settings: Settings) -> Settings:
 
 def _distance(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> Distance:
     changes, of_numbers = 0, 0.0
+    pods = settings["members"] // settings["members_per_pod"]
     for setting, default in defaults.items():
-        value = settings.get(setting, EACH_ITS_OWN)
-        if _effective(setting, value) == _effective(setting, default):
+        written = settings.get(setting, EACH_ITS_OWN)
+        value, usual = (_effective(setting, one, pods) for one in (written, default))
+        if value == usual:
             continue
         # an assignor that no Kafka client brings has to be built, shipped and kept: that is a change more
-        changes += 1 + _is_own_assignor(setting, value)
-        if _is_number(value) and _is_number(default) and value > 0 and default > 0:
-            of_numbers += abs(log(value / default))
+        changes += 1 + _is_own_assignor(setting, written)
+        if _is_number(value) and _is_number(usual) and value > 0 and usual > 0:
+            of_numbers += abs(log(value / usual))
     return Distance(changes, of_numbers)
 
 
@@ -292,8 +303,12 @@ def _is_own_assignor(setting: str, value: Any) -> bool:
     return setting == STRATEGY and protocol_name(str(_effective(setting, value))) not in KAFKAS
 
 
-def _effective(setting: str, value: Any) -> Any:
-    """Members that all have the same list of assignors use its first one."""
+def _effective(setting: str, value: Any, pods: int | None = None) -> Any:
+    """Members of one list of assignors use the first, eagerly if one is eager; of 8 ``pods`` 25 % are 2."""
+    if pods is not None and setting in _OF_A_DEPLOYMENT and (count := parse_pod_count(value)) is not None:
+        return count.of(pods, round_up=setting == "max_surge")
+    if setting == STRATEGY and is_cooperative(value[0]) and not all(map(is_cooperative, value)):
+        return ",".join(value)
     return value[0] if value and (setting == STRATEGY or value == EACH_ITS_OWN) else value
 
 

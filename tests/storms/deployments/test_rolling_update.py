@@ -45,9 +45,9 @@ def test_percentages_of_a_deployment(
 
 
 @pytest.mark.parametrize(
-    ("unavailable", "wanted", "most"), [("25%", 3, 1), ("25%", 10, 3), ("0%", 5, 1), (2, 5, 2)]
+    ("unavailable", "wanted", "most"), [("25%", 3, 1), ("25%", 10, 2), ("50%", 5, 2), ("0%", 5, 1), (2, 5, 2)]
 )
-def test_percentages_of_a_stateful_set_are_rounded_up(unavailable: object, wanted: int, most: int) -> None:
+def test_percentages_of_a_stateful_set_are_rounded_down(unavailable: object, wanted: int, most: int) -> None:
     count = parse_pod_count(unavailable)
     assert count is not None
     assert stateful_set_limits(count, wanted) == (0, most)

@@ -146,6 +146,12 @@ def test_alternatives_that_the_client_has_not() -> None:
     [
         ({}, False, "one deployment to get there"),
         ({"partition.assignment.strategy": ["range"]}, True, "two deployments to get there"),
+        # half of the way, on which the group still rebalances eagerly
+        (
+            {"partition.assignment.strategy": ["cooperative-sticky", "range"]},
+            False,
+            "one deployment to get there",
+        ),
         ({"client_profile": "librdkafka"}, False, "all consumers stop once for it"),
     ],
 )

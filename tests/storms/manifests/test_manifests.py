@@ -45,7 +45,8 @@ def test_several_missing_pods_of_a_stateful_set_need_a_feature_gate() -> None:
     def told(plan: Plan) -> bool:
         return any("MaxUnavailableStatefulSet" in sentence for sentence in plan.findings)
 
-    assert told(plan_of(rolling(maxUnavailable="34%")))
+    assert told(plan_of(rolling(maxUnavailable="50%")))
+    assert not told(plan_of(rolling(maxUnavailable="49%"))), "one of four pods"
     assert not told(plan_of(rolling(maxUnavailable=1)))
     assert not told(plan_of(rolling(maxUnavailable=2), max_unavailable=1))
     assert not told(plan_of(workload(strategy={"rollingUpdate": {"maxUnavailable": 2}})))

@@ -34,6 +34,7 @@ from groupstorm.storms.deployments.manifests.objects import (
 from groupstorm.storms.deployments.manifests.property_names import (
     ACK_MODE,
     ACK_TIME,
+    APPLICATION_ID,
     COMMIT_STRATEGY,
     CONSUMER_THREADS,
     LEAVE_GROUP,
@@ -44,6 +45,7 @@ from groupstorm.storms.deployments.manifests.property_names import (
     is_of_dotnet,
     relaxed,
 )
+from groupstorm.storms.deployments.rolling_update import limits_of
 from groupstorm.storms.runs.contradictions import contradictions
 from groupstorm.storms.scenario.consistency import KEDA_SEES_NO_LAG, check_consistency, is_shared
 from groupstorm.storms.scenario.randomness import DRAW_SPAN, parse_distribution
@@ -109,6 +111,12 @@ class Plan:
         """Whether the group has a limit (group.max.size ...), at which the broker refuses members."""
         return any(name.endswith(".max.size") for name in self.settings)
 
+    @property
+    def group(self) -> str | None:
+        """The group.id that the manifests name, or the application.id of Kafka Streams."""
+        found = {one.property: one.value for one in self.consumer.properties}
+        return found.get("group.id") or found.get(APPLICATION_ID)
+
     def scenario(self) -> dict[str, Any]:
         """The scenario as a file has it."""
         return {
@@ -172,6 +180,7 @@ def plan_rollout(consumer: Consumer, given: Mapping[str, Any], measured: Measure
     plan.settings.update(given)
     take_measured(plan.settings, of_trace, measured.source, plan.measured, plan.findings)
     _drop_what_the_protocol_refuses(plan, given)
+    _check_ids(plan, each, number)
     if scaling is not None:
         _take_autoscaler(plan, scaling, given)
     if workload.kind == "StatefulSet":
@@ -248,6 +257,16 @@ def _take_workload(plan: Plan, members: int, given: Mapping[str, Any]) -> None:
     _take_probe(plan, given)
 
 
+def _check_ids(plan: Plan, each: int, number: Found | None) -> None:
+    """Frameworks number the ids of consumers that they start; an application of its own may not."""
+    is_static = plan.settings.get("group.instance.id", "none") != "none"
+    if each > 1 and is_static and (number is None or number.property == CONSUMER_THREADS):
+        plan.findings.append(
+            f"The {each} consumers of a pod are taken to have ids of their own, a number behind the pod's "
+            "name: those with one group.instance.id fence each other (FENCED_INSTANCE_ID)."
+        )
+
+
 def _check_stateful_set(plan: Plan) -> None:
     """Check the pods that a StatefulSet replaces, and whether several may be missing."""
     workload, settings = plan.consumer.workload, plan.settings
@@ -258,10 +277,10 @@ def _check_stateful_set(plan: Plan) -> None:
             "such an ordinal, so Kubernetes replaces none: no rollout (--set update_partition=0 says what "
             "one costs)"
         )
-    if str(settings["max_unavailable"]) != "1":
+    if limits_of(Settings(("", settings)), pods).unavailable > 1:
         plan.findings.append(
             f"maxUnavailable {settings['max_unavailable']} of a StatefulSet counts only if the cluster's "
-            "feature gate MaxUnavailableStatefulSet is on (Kubernetes 1.24 brought it, switched off). "
+            "feature gate MaxUnavailableStatefulSet is on (from Kubernetes 1.35 on by default, before off). "
             "Else pods are replaced one at a time: --set max_unavailable=1 says what that costs."
         )
 
