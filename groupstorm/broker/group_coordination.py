@@ -7,7 +7,7 @@ them later, perhaps while it carries out another connection's.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -26,13 +26,14 @@ from groupstorm.coordinator.failures import error_response
 from groupstorm.coordinator.messages import (
     GroupRequest,
     JoinGroup,
+    LeaveGroup,
     ListGroups,
     OffsetCommit,
     TxnOffsetCommit,
 )
 from groupstorm.coordinator.modern.config import GROUP_OPTIONS, STREAMS_GROUP_TEXTS
 from groupstorm.coordinator.topics import Topic as GroupTopic
-from groupstorm.trace.events.coordinator import Event
+from groupstorm.trace.events import coordinator as events
 from groupstorm.turns import Turns
 
 #: The work of one request to the group coordinator.
@@ -69,7 +70,7 @@ class GroupCoordination:
     """Asks the coordinator. Its effects are collected until the broker takes them."""
 
     def __init__(self, state: BrokerState, coordinator: GroupCoordinator, unfinished: Unfinished) -> None:
-        self.events: list[Event] = []
+        self.events: list[events.Event] = []
         #: The requests whose questions have all been replied to, in this order.
         self.answered: deque[Answered] = deque()
         self._state = state
@@ -162,7 +163,10 @@ class GroupCoordination:
                 self._take_reply(token, error_response(request, error))
                 return
         may_match = None if self._state.authorizer is None else questions.asked.may_match
-        self.take(self._coordinator.handle(request, self._state.now_ms, token, may_match))
+        effects = self._coordinator.handle(request, self._state.now_ms, token, may_match)
+        if isinstance(request, JoinGroup | LeaveGroup):
+            self.events += _reasons(request, effects.events)
+        self.take(effects)
 
     def _take_in_turns(self, work: Turns[Effects]) -> Turns[None]:
         self.take((yield from work))
@@ -187,3 +191,14 @@ class GroupCoordination:
         if questions.missing == 0:
             del self._asked[token.connection]
             self.answered.append(Answered(token.connection, questions.asked.finish(questions.replies)))
+
+
+def _reasons(request: JoinGroup | LeaveGroup, caused: Iterable[events.Event]) -> Iterator[events.Event]:
+    """The words of a client about its own join, or about each member that it removed (KIP-800)."""
+    asking = request.members if isinstance(request, LeaveGroup) else (request,)
+    said = {one.member_id or one.group_instance_id: one.reason for one in asking}
+    for one in caused:
+        if isinstance(one, events.JoinParked | events.MemberRemoved):
+            reason = said.pop(one.member_id, None) or said.pop(getattr(one, "instance", None), None)
+            if reason:
+                yield events.ClientReason(one.group, one.member, one.generation, reason, one.member_id)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from groupstorm.coordinator.errors import Error
+from groupstorm.trace.events.coordinator import ClientReason, MemberAdded, MemberRemoved
 from tests.broker import wire
 from tests.broker.asking import (
     alter_configs,
@@ -15,6 +17,7 @@ from tests.broker.asking import (
     create_partitions,
     delete_topics,
     describe_configs,
+    join,
     share_beat,
     topic_id,
 )
@@ -234,3 +237,23 @@ def test_a_restarted_broker_has_the_streams_group_it_had(threads: StreamsMembers
             threads.beat(member, at, instance_id=instance, **owned)
     standby = [one.target_assignment.standby_tasks for one in threads.describe().members]
     assert sorted(number for tasks in standby for one in tasks for number in one.partitions) == [0, 1]
+
+
+def test_the_trace_has_the_reasons_that_clients_give(driver: Driver) -> None:
+    """KIP-800: as in a broker's log, only of joins and leaves that count, and ahead of what they change."""
+    asked = join(driver, 9, reason="a first try gets an id")
+    member = driver.answers[asked].member_id
+    join(driver, 9, member_id=member, reason="need to re-join")
+    driver.advance(3_000)
+    unknown = {"member_id": "x", "group_instance_id": None, "reason": "unknown"}
+    leaving = unknown | {"member_id": member, "reason": "consumer poll timeout has expired."}
+    driver.ask(wire.LEAVE_GROUP, 5, group_id="g", members=(unknown, leaving))
+    told = [
+        (event.member_id, event.detail, type(behind))
+        for event, behind in itertools.pairwise(driver.events)
+        if isinstance(event, ClientReason)
+    ]
+    assert told == [
+        (member, "need to re-join", MemberAdded),
+        (member, "consumer poll timeout has expired.", MemberRemoved),
+    ]

@@ -95,6 +95,16 @@ class MemberRemoved(NamedTuple):
     """left, session-expired, rebalance-timeout, sync-timeout, new-member-timeout, group-full, or failed."""
 
 
+class ClientReason(NamedTuple):
+    """The client said why it joined or left (KIP-800, Kafka 3.2 and newer); ``detail`` has its words."""
+
+    group: str
+    member: str
+    generation: int | None
+    detail: str
+    member_id: str | None = None  # null in an imported trace
+
+
 class JoinParked(NamedTuple):
     """A JoinGroup waits for the round to complete."""
 
@@ -232,6 +242,7 @@ Event = (
     | MemberReplaced
     | MemberUpdated
     | MemberRemoved
+    | ClientReason
     | JoinParked
     | JoinAnswered
     | SyncParked
