@@ -34,6 +34,8 @@ from groupstorm.coordinator.messages import (
 from groupstorm.coordinator.modern.config import GROUP_OPTIONS, STREAMS_GROUP_TEXTS
 from groupstorm.coordinator.topics import Topic as GroupTopic
 from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events.group_states import Cause
+from groupstorm.trace.events.scenario import PartitionsDeleted
 from groupstorm.turns import Turns
 
 #: The work of one request to the group coordinator.
@@ -77,6 +79,8 @@ class GroupCoordination:
         self._coordinator = coordinator
         self._unfinished = unfinished
         self._asked: dict[int, _Asked] = {}
+        #: Topic -> group -> the partitions that its members were assigned: they need owners until deleted.
+        self._assigned: dict[str, dict[str, set[str]]] = {}
         state.changed_topics = [topic.name for topic in state.topics]
         state.changed_groups = list(state.group_configs)
 
@@ -107,6 +111,7 @@ class GroupCoordination:
             changed = {topic.name: GroupTopic(topic.topic_id, len(topic.partitions)) for topic in known}
             deleted = [name for name in state.deleted_topics if name not in changed]
             state.changed_topics, state.deleted_topics = [], []
+            self._deleted(deleted)
             self.take(self._coordinator.update_topics(changed, deleted, now_ms))
         for group in state.changed_groups:
             configs = state.group_configs.get(group, {})
@@ -143,12 +148,31 @@ class GroupCoordination:
     def take(self, effects: Effects) -> None:
         """Collect what a call of the coordinator has brought about."""
         self.events.extend(effects.events)
+        self._note_assigned(effects.events)
         self._state.changes += cast("list[Change]", effects.records)
         for token, response in effects.replies:
             if isinstance(token, _Token):
                 self._take_reply(token, response)
         for work in self._coordinator.take_long_work():
             self._unfinished.begin(None, self._take_in_turns(work))
+
+    def _note_assigned(self, caused: Iterable[events.Event]) -> None:
+        topics = set()
+        for one in caused:
+            if isinstance(one, events.SyncAnswered | events.MemberReconciled):
+                for partition in one.partitions or ():
+                    topics.add(topic := partition.rpartition("-")[0])
+                    self._assigned.setdefault(topic, {}).setdefault(one.group, set()).add(partition)
+            elif isinstance(one, events.GroupDeleted) and one.cause != Cause.UNLOADED:
+                for groups in self._assigned.values():
+                    groups.pop(one.group, None)
+        # a leader may not know yet that a topic was deleted
+        self._deleted(topic for topic in sorted(topics) if self._state.topics.get(topic) is None)
+
+    def _deleted(self, topics: Iterable[str]) -> None:
+        for topic in topics:
+            for group, partitions in self._assigned.pop(topic, {}).items():
+                self.events.append(PartitionsDeleted(group, (topic,), tuple(sorted(partitions))))
 
     def _ask_in_turns(self, connection: int, questions: _Asked) -> Turns[None]:
         for question in range(len(questions.asked.requests)):

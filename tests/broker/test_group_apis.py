@@ -8,8 +8,16 @@ from typing import Any
 
 import pytest
 
+from groupstorm.assignors.userdata.consumer_protocol import encode_assignment
 from groupstorm.coordinator.errors import Error
-from groupstorm.trace.events.coordinator import ClientReason, MemberAdded, MemberRemoved
+from groupstorm.trace.events.coordinator import (
+    ClientReason,
+    MemberAdded,
+    MemberReconciled,
+    MemberRemoved,
+    SyncAnswered,
+)
+from groupstorm.trace.events.scenario import PartitionsDeleted
 from tests.broker import wire
 from tests.broker.asking import (
     alter_configs,
@@ -257,3 +265,26 @@ def test_the_trace_has_the_reasons_that_clients_give(driver: Driver) -> None:
         (member, "need to re-join", MemberAdded),
         (member, "consumer poll timeout has expired.", MemberRemoved),
     ]
+
+
+def test_the_trace_says_that_assigned_partitions_are_deleted(consumers: ConsumerMembers) -> None:
+    """Else those of a deleted topic would be without an owner for good. `u` is none of the group's topics."""
+    consumers.join("a", subscribed_topic_names=("t",))
+    delete_topics(consumers, 5, "t", "u")
+    consumers.beat("a", 2)
+    told = [one for one in consumers.events if isinstance(one, PartitionsDeleted)]
+    assert told == [PartitionsDeleted("g", ("t",), ("t-0", "t-1", "t-2", "t-3"))]
+    held = [one.partitions for one in consumers.events if isinstance(one, MemberReconciled)]
+    assert held[-1] == ()
+
+
+def test_the_trace_says_that_what_a_leader_assigned_does_not_exist(driver: Driver) -> None:
+    """Its metadata may be of before a topic was deleted."""
+    asked = join(driver, 3)
+    driver.advance(3_000)
+    member = driver.answers[asked].member_id
+    plan = {"member_id": member, "assignment": encode_assignment([("orders", 0), ("gone", 0)])}
+    own = {"group_id": "g", "generation_id": 1, "member_id": member}
+    driver.ask(wire.SYNC_GROUP, 3, assignments=(plan,), **own)
+    told = [one for one in driver.events if isinstance(one, SyncAnswered | PartitionsDeleted)]
+    assert told[1:] == [PartitionsDeleted("g", ("gone",), ("gone-0",))]

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from groupstorm.trace.events.scenario import PartitionsDeleted
+
 
 class GroupCreated(NamedTuple):
     """A group begins: by a first join, or by a commit from outside of any group."""
@@ -256,4 +258,5 @@ Event = (
     | OperationFailed
     | OffsetsCommitted
     | GroupDeleted
+    | PartitionsDeleted
 )
