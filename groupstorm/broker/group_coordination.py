@@ -7,7 +7,7 @@ them later, perhaps while it carries out another connection's.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple, cast
 
@@ -26,13 +26,16 @@ from groupstorm.coordinator.failures import error_response
 from groupstorm.coordinator.messages import (
     GroupRequest,
     JoinGroup,
+    LeaveGroup,
     ListGroups,
     OffsetCommit,
     TxnOffsetCommit,
 )
 from groupstorm.coordinator.modern.config import GROUP_OPTIONS, STREAMS_GROUP_TEXTS
 from groupstorm.coordinator.topics import Topic as GroupTopic
-from groupstorm.trace.events.coordinator import Event
+from groupstorm.trace.events import coordinator as events
+from groupstorm.trace.events.group_states import Cause
+from groupstorm.trace.events.scenario import PartitionsDeleted
 from groupstorm.turns import Turns
 
 #: The work of one request to the group coordinator.
@@ -69,13 +72,15 @@ class GroupCoordination:
     """Asks the coordinator. Its effects are collected until the broker takes them."""
 
     def __init__(self, state: BrokerState, coordinator: GroupCoordinator, unfinished: Unfinished) -> None:
-        self.events: list[Event] = []
+        self.events: list[events.Event] = []
         #: The requests whose questions have all been replied to, in this order.
         self.answered: deque[Answered] = deque()
         self._state = state
         self._coordinator = coordinator
         self._unfinished = unfinished
         self._asked: dict[int, _Asked] = {}
+        #: Topic -> group -> the partitions that its members were assigned: they need owners until deleted.
+        self._assigned: dict[str, dict[str, set[str]]] = {}
         state.changed_topics = [topic.name for topic in state.topics]
         state.changed_groups = list(state.group_configs)
 
@@ -106,6 +111,7 @@ class GroupCoordination:
             changed = {topic.name: GroupTopic(topic.topic_id, len(topic.partitions)) for topic in known}
             deleted = [name for name in state.deleted_topics if name not in changed]
             state.changed_topics, state.deleted_topics = [], []
+            self._deleted(deleted)
             self.take(self._coordinator.update_topics(changed, deleted, now_ms))
         for group in state.changed_groups:
             configs = state.group_configs.get(group, {})
@@ -142,12 +148,31 @@ class GroupCoordination:
     def take(self, effects: Effects) -> None:
         """Collect what a call of the coordinator has brought about."""
         self.events.extend(effects.events)
+        self._note_assigned(effects.events)
         self._state.changes += cast("list[Change]", effects.records)
         for token, response in effects.replies:
             if isinstance(token, _Token):
                 self._take_reply(token, response)
         for work in self._coordinator.take_long_work():
             self._unfinished.begin(None, self._take_in_turns(work))
+
+    def _note_assigned(self, caused: Iterable[events.Event]) -> None:
+        topics = set()
+        for one in caused:
+            if isinstance(one, events.SyncAnswered | events.MemberReconciled):
+                for partition in one.partitions or ():
+                    topics.add(topic := partition.rpartition("-")[0])
+                    self._assigned.setdefault(topic, {}).setdefault(one.group, set()).add(partition)
+            elif isinstance(one, events.GroupDeleted) and one.cause != Cause.UNLOADED:
+                for groups in self._assigned.values():
+                    groups.pop(one.group, None)
+        # a leader may not know yet that a topic was deleted
+        self._deleted(topic for topic in sorted(topics) if self._state.topics.get(topic) is None)
+
+    def _deleted(self, topics: Iterable[str]) -> None:
+        for topic in topics:
+            for group, partitions in self._assigned.pop(topic, {}).items():
+                self.events.append(PartitionsDeleted(group, (topic,), tuple(sorted(partitions))))
 
     def _ask_in_turns(self, connection: int, questions: _Asked) -> Turns[None]:
         for question in range(len(questions.asked.requests)):
@@ -162,7 +187,10 @@ class GroupCoordination:
                 self._take_reply(token, error_response(request, error))
                 return
         may_match = None if self._state.authorizer is None else questions.asked.may_match
-        self.take(self._coordinator.handle(request, self._state.now_ms, token, may_match))
+        effects = self._coordinator.handle(request, self._state.now_ms, token, may_match)
+        if isinstance(request, JoinGroup | LeaveGroup):
+            self.events += _reasons(request, effects.events)
+        self.take(effects)
 
     def _take_in_turns(self, work: Turns[Effects]) -> Turns[None]:
         self.take((yield from work))
@@ -187,3 +215,14 @@ class GroupCoordination:
         if questions.missing == 0:
             del self._asked[token.connection]
             self.answered.append(Answered(token.connection, questions.asked.finish(questions.replies)))
+
+
+def _reasons(request: JoinGroup | LeaveGroup, caused: Iterable[events.Event]) -> Iterator[events.Event]:
+    """The words of a client about its own join, or about each member that it removed (KIP-800)."""
+    asking = request.members if isinstance(request, LeaveGroup) else (request,)
+    said = {one.member_id or one.group_instance_id: one.reason for one in asking}
+    for one in caused:
+        if isinstance(one, events.JoinParked | events.MemberRemoved):
+            reason = said.pop(one.member_id, None) or said.pop(getattr(one, "instance", None), None)
+            if reason:
+                yield events.ClientReason(one.group, one.member, one.generation, reason, one.member_id)

@@ -20,6 +20,7 @@ from groupstorm.watch.sources import FolderSource, TopicSource, TraceSource
 from groupstorm.watch.watching import MICROSECONDS, Picture, Watch
 from groupstorm.watch.watching import watch as watch_trace
 from groupstorm.watch.wording import group_as_json, group_line, heading
+from groupstorm.wording import some
 
 #: A command of --on-alert that runs longer is ended: no picture is made meanwhile.
 _COMMAND_SECONDS = 30
@@ -63,6 +64,12 @@ def watch(
             page = stack.enter_context(metrics_page(collector, prometheus_host, prometheus))
             print_progress(f"metrics on {page}")
         watch_trace(order, _Watcher(order.window_us, as_json, _command(on_alert), exit_on_alert, collector))
+    spans = {} if collector.picture is None else collector.picture.spans
+    for one in alerts if once else ():  # exit code 0 says only that no alert is known to be on
+        unknown = [each for each in spans[one.span_us] if getattr(each.figures, one.beyond.figure) is None]
+        groups = [each.group for each in unknown]
+        if groups:
+            print_progress(f"--alert {one.text!r}: {one.beyond.figure} is not known of {some(groups)}")
 
 
 def _source(written: str, topic: str | None) -> TraceSource:

@@ -26,7 +26,7 @@ from groupstorm.watch.rolling import Carried, Groups
 from groupstorm.watch.snapshot import read, write
 
 #: The version of the tables, and of what is in them; the first one had none.
-FORMAT: Final = 20
+FORMAT: Final = 21
 _TABLES: Final = (
     "CREATE TABLE about (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE rows (seq INTEGER PRIMARY KEY, line TEXT NOT NULL)",

@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from groupstorm.explain.recorder import Recorder
 from groupstorm.figures.table import Figures
+from groupstorm.trace.events.group_states import Cause
+from groupstorm.trace.reader import Row
 from groupstorm.watch.feed import WatchedRow
 
 Begun = tuple[str, str]
@@ -67,11 +69,15 @@ class WatchedGroup:
     def __init__(self, name: str = "", first_us: int = 0) -> None:
         self._name = name
         self._from_us = 0
+        #: Client ids that several members have had at once; client id -> the member that came last.
+        self._shared: set[str] = set()
+        self._newest: dict[str, str] = {}
         self._recorder = Recorder(name, 0, first_us)
         self._recorder.count_from(0)  # also of a storm whose figures begin later (`figures_from`)
 
     def add(self, one: WatchedRow) -> None:
         if one.entry is not None:
+            self._see(one.row)
             self._recorder.add(one.row, one.entry)
 
     def count_from(self, from_us: int) -> None:
@@ -94,9 +100,8 @@ class WatchedGroup:
         costs: Counter[Begun] = Counter()
         for one in history.rebalances:
             if one.begun_us >= self._from_us:
-                # a client id stays over restarts; nobody is to blame for the group's start
-                culprit = "" if one.first_waits_us else self._recorder.members.client(one.culprit)
-                key = one.cause, culprit
+                # nobody is to blame for the group's start
+                key = one.cause, "" if one.first_waits_us else self._named(one.culprit)
                 begun[key] += 1
                 # else the times are those of two descriptions, or nobody owns partitions
                 if not history.rebalances_are_least and not history.is_shared:
@@ -105,3 +110,21 @@ class WatchedGroup:
         at_least, are_least = totals.unowned_is_least, totals.generations_are_least
         sum_us = sum(end_us - max(us, self._from_us) for us in (now.unowned or {}).values())
         return GroupPicture(self._name, totals.figures(), begun, costs, at_least, why, now, are_least, sum_us)
+
+    def _named(self, member: str) -> str:
+        """The client id of a member, which stays over restarts, unless others have it, too."""
+        client = self._recorder.members.client(member)
+        if client not in self._shared:
+            return client
+        return member if client in member else f"{member} ({client})"
+
+    def _see(self, row: Row) -> None:
+        """A member sends something though a newer one has its client id: both are there, none has crashed."""
+        event, client, member_id = row["event"], row.get("member", ""), row.get("member_id", "")
+        if event in ("member_added", "member_replaced"):
+            self._newest[client] = member_id
+        is_sent = event in ("join_parked", "member_reconciled") or row.get("cause") == Cause.LEFT
+        if is_sent and self._newest.get(client, member_id) != member_id:
+            self._shared.add(client)
+        if event == "member_removed" and self._newest.get(client) == member_id:
+            del self._newest[client]

@@ -50,7 +50,7 @@ _Stuck = dict[str, StuckRecord]
 
 #: The classes of a group's state, and the types of those of their attributes that are None or empty at first.
 PARTS: Final[Mapping[type, Mapping[str, Any]]] = {
-    WatchedGroup: {},
+    WatchedGroup: {"_shared": set[str], "_newest": _Texts},
     Recorder: {
         "_revoking": _Rows, "_round": Round | None,
         "_absences": dict[tuple[str, int], Absence], "_last_removed": Row | None, "_left": Row | None,

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from groupstorm.assignors.userdata.consumer_protocol import encode_assignment
 from groupstorm.coordinator.errors import Error
+from groupstorm.trace.events.coordinator import (
+    ClientReason,
+    MemberAdded,
+    MemberReconciled,
+    MemberRemoved,
+    SyncAnswered,
+)
+from groupstorm.trace.events.scenario import PartitionsDeleted
 from tests.broker import wire
 from tests.broker.asking import (
     alter_configs,
@@ -15,6 +25,7 @@ from tests.broker.asking import (
     create_partitions,
     delete_topics,
     describe_configs,
+    join,
     share_beat,
     topic_id,
 )
@@ -234,3 +245,46 @@ def test_a_restarted_broker_has_the_streams_group_it_had(threads: StreamsMembers
             threads.beat(member, at, instance_id=instance, **owned)
     standby = [one.target_assignment.standby_tasks for one in threads.describe().members]
     assert sorted(number for tasks in standby for one in tasks for number in one.partitions) == [0, 1]
+
+
+def test_the_trace_has_the_reasons_that_clients_give(driver: Driver) -> None:
+    """KIP-800: as in a broker's log, only of joins and leaves that count, and ahead of what they change."""
+    asked = join(driver, 9, reason="a first try gets an id")
+    member = driver.answers[asked].member_id
+    join(driver, 9, member_id=member, reason="need to re-join")
+    driver.advance(3_000)
+    unknown = {"member_id": "x", "group_instance_id": None, "reason": "unknown"}
+    leaving = unknown | {"member_id": member, "reason": "consumer poll timeout has expired."}
+    driver.ask(wire.LEAVE_GROUP, 5, group_id="g", members=(unknown, leaving))
+    told = [
+        (event.member_id, event.detail, type(behind))
+        for event, behind in itertools.pairwise(driver.events)
+        if isinstance(event, ClientReason)
+    ]
+    assert told == [
+        (member, "need to re-join", MemberAdded),
+        (member, "consumer poll timeout has expired.", MemberRemoved),
+    ]
+
+
+def test_the_trace_says_that_assigned_partitions_are_deleted(consumers: ConsumerMembers) -> None:
+    """Else those of a deleted topic would be without an owner for good. `u` is none of the group's topics."""
+    consumers.join("a", subscribed_topic_names=("t",))
+    delete_topics(consumers, 5, "t", "u")
+    consumers.beat("a", 2)
+    told = [one for one in consumers.events if isinstance(one, PartitionsDeleted)]
+    assert told == [PartitionsDeleted("g", ("t",), ("t-0", "t-1", "t-2", "t-3"))]
+    held = [one.partitions for one in consumers.events if isinstance(one, MemberReconciled)]
+    assert held[-1] == ()
+
+
+def test_the_trace_says_that_what_a_leader_assigned_does_not_exist(driver: Driver) -> None:
+    """Its metadata may be of before a topic was deleted."""
+    asked = join(driver, 3)
+    driver.advance(3_000)
+    member = driver.answers[asked].member_id
+    plan = {"member_id": member, "assignment": encode_assignment([("orders", 0), ("gone", 0)])}
+    own = {"group_id": "g", "generation_id": 1, "member_id": member}
+    driver.ask(wire.SYNC_GROUP, 3, assignments=(plan,), **own)
+    told = [one for one in driver.events if isinstance(one, SyncAnswered | PartitionsDeleted)]
+    assert told[1:] == [PartitionsDeleted("g", ("gone",), ("gone-0",))]

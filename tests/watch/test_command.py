@@ -15,10 +15,10 @@ import pytest
 
 from groupstorm.figures import FiguresAccumulator
 from tests.command import COMMAND, environment_of_command, groupstorm, refused
-from tests.explain.explaining import storm
+from tests.explain.explaining import storm, trace_of
 from tests.processes import killed_after, outcome_of
 from tests.waiting import while_it_runs
-from tests.watch.rolling_rows import rows_of
+from tests.watch.rolling_rows import GROUP, rows_of
 
 DEADLINE_SECONDS = 120
 
@@ -126,6 +126,15 @@ def test_an_alert_runs_a_command_and_ends_the_watch(lines: list[str], tmp_path: 
     assert done.stderr.splitlines()[-1] == "groupstorm: storm: generations>3 per 1h"
     told = json.loads((tmp_path / "an alert").read_text("utf-8"))
     assert (told["state"], told["group"], told["span_seconds"]) == ("begun", "storm", 3600)
+
+
+def test_a_check_says_which_figures_it_does_not_know(tmp_path: Path) -> None:
+    """The coordinator's rows do not say what members process: exit code 0 would mean that the lag is low."""
+    trace_of(tmp_path, GROUP)
+    alerts = ("--alert", "lag>100 per 1h", "--alert", "generations>3 per 1h")
+    done = groupstorm("watch", str(tmp_path), "--once", *alerts, "--exit-on-alert", cwd=tmp_path)
+    told = "--alert 'lag>100 per 1h': lag_peak is not known of g"
+    assert (done.returncode, done.stderr.splitlines()) == (0, [told])
 
 
 @pytest.mark.slow

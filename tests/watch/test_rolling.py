@@ -15,9 +15,9 @@ from groupstorm.problems import InputError
 from groupstorm.watch.feed import WatchedRow, read_line
 from groupstorm.watch.rolling import CULPRITS_MAX, OTHERS, Carried, Rolling
 from groupstorm.watch.snapshot import read, write
-from tests.explain.explaining import storm
+from tests.explain.explaining import added, round_of, storm
 from tests.figures.tracing import figures_by_group
-from tests.watch.rolling_rows import SECOND, SPAN_US, generation_row, rows_of, state_row
+from tests.watch.rolling_rows import GROUP, SECOND, SPAN_US, by_hand, generation_row, rows_of, state_row
 
 STORMS = [
     ("rolling-deploy", "eager"),
@@ -206,6 +206,22 @@ def test_a_member_goes_by_its_client_id_also_after_it_was_carried() -> None:
     )
     assert rolling.carry()
     assert rolling.sums(100 * SECOND)["g"].begun_by_member == {"worker": 3}
+
+
+@pytest.mark.parametrize(
+    ("old_sends", "begun_by"),
+    [(True, {"5gg (shop)": 1, "7ab (shop)": 1}), (False, {"shop": 2})],
+)
+def test_members_that_share_a_client_id_are_not_one(old_sends: bool, begun_by: dict[str, int]) -> None:
+    """Pods with librdkafka's own client id are several; a member that has crashed, and its successor, are one
+    pod: the old member sends nothing any more."""
+    sent = {"s": 55, "event": "join_parked", "member": "shop", "member_id": "5gg", "generation": 2}
+    rows = [*GROUP, added(29, "shop", "5gg"), *round_of(29, 3, "new-member", "5gg")]
+    rows += [added(39, "shop", "7ab"), *round_of(39, 4, "new-member", "7ab"), *([sent] if old_sends else [])]
+    rolling = Rolling(SPAN_US)
+    rolling.add(by_hand(*rows))
+    by_member = rolling.sums(SPAN_US)["g"].begun_by_member
+    assert {name: count for name, count in by_member.items() if "shop" in name} == begun_by
 
 
 def generations(rolling: Rolling) -> int:

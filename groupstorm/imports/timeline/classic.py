@@ -293,7 +293,7 @@ class ClassicRounds(GroupPart):
         if member_id is None or reason in _NO_REASONS:
             return
         name = self._group.members.name(member_id)
-        event = imported.ClientReason(self._group.name, name, self._group.generation, str(reason))
+        event = events.ClientReason(self._group.name, name, self._group.generation, str(reason))
         self._group.emit(line, event, self._named(line, member_id), Source.WORLD, step=1)
 
     def _not_rejoined(self, line: Observation) -> None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from groupstorm.trace.events.scenario import PartitionsDeleted
+
 
 class GroupCreated(NamedTuple):
     """A group begins: by a first join, or by a commit from outside of any group."""
@@ -93,6 +95,16 @@ class MemberRemoved(NamedTuple):
     generation: int | None
     cause: str
     """left, session-expired, rebalance-timeout, sync-timeout, new-member-timeout, group-full, or failed."""
+
+
+class ClientReason(NamedTuple):
+    """The client said why it joined or left (KIP-800, Kafka 3.2 and newer); ``detail`` has its words."""
+
+    group: str
+    member: str
+    generation: int | None
+    detail: str
+    member_id: str | None = None  # null in an imported trace
 
 
 class JoinParked(NamedTuple):
@@ -232,6 +244,7 @@ Event = (
     | MemberReplaced
     | MemberUpdated
     | MemberRemoved
+    | ClientReason
     | JoinParked
     | JoinAnswered
     | SyncParked
@@ -245,4 +258,5 @@ Event = (
     | OperationFailed
     | OffsetsCommitted
     | GroupDeleted
+    | PartitionsDeleted
 )

@@ -62,15 +62,6 @@ class BrokerConfigured(NamedTuple):
     detail: str
 
 
-class ClientReason(NamedTuple):
-    """The client said why it joined or left (KIP-800, Kafka 3.2 and newer); ``detail`` has its words."""
-
-    group: str
-    member: str
-    generation: int | None
-    detail: str
-
-
 class MembersGone(NamedTuple):
     """The group has no members from now on, until `members_back`: its partitions need no owner."""
 
@@ -148,7 +139,6 @@ Event = (
     | OwnershipKnown
     | MemberConfigured
     | BrokerConfigured
-    | ClientReason
     | MembersGone
     | MembersBack
     | WorkAssigned

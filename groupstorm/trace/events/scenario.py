@@ -103,7 +103,6 @@ Event = (
     ScenarioStarted
     | StepTaken
     | PartitionsCreated
-    | PartitionsDeleted
     | RecordRatesChanged
     | TasksCreated
     | RequestsCounted
