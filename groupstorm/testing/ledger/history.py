@@ -268,7 +268,7 @@ class Stints:
         return one.offset in committed.possible_at(Moment(last.begun.earliest_us, one.begun.latest_us))
 
     def _got(self, since: Moment, until: Moment, key: tuple[str, str]) -> Sequence[Moment]:
-        """When the instance may have got the partition, or started, between two moments."""
+        """The moments, between two, at which the instance may have got the partition, or started."""
         moments = self._fresh.get(key, ())
         first = bisect_left(moments, since.earliest_us, key=lambda moment: moment.latest_us)
         return [moment for moment in moments[first:] if moment.earliest_us <= until.latest_us]
