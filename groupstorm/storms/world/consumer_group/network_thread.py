@@ -98,8 +98,8 @@ class NetworkThread:
         self._scheduled_us: set[int] = set()
         #: When its next run is due, on the machine's clock.
         self._due_ms = 0
-        #: When it asks for the topics that the member wants to know next.
-        self._refreshes_us = 0
+        #: When it was last asked for names of topics.
+        self._asked_us = -1
 
     def turn(self) -> None:
         """Do what the member asks for, run until it asks for nothing more, and say when it runs next."""
@@ -121,8 +121,8 @@ class NetworkThread:
             process.nudge()
 
     def _carry_out(self) -> bool:
-        """Do what the member asks for. Returns whether that brings it further: names of topics come later,
-        and it asks for them at each step until it has them."""
+        """Do what the member asks for. Returns whether that may bring it further: names of topics, for which
+        it asks at each step until it has them, do so once at an instant."""
         process, is_done = self._process, False
         operations = process.group_member.operations()
         for operation in operations:
@@ -131,23 +131,18 @@ class NetworkThread:
             elif isinstance(operation, FindCoordinator):
                 self.find_coordinator()
             elif isinstance(operation, RefreshTopics):
-                self._refresh_topics()
-                continue
+                if self._asked_us == process.clock.now_us:
+                    continue
+                self._asked_us = process.clock.now_us
+                backoff_us = process.client_clock.timer_us(process.config.retry_backoff_ms)
+                process.clock.after(backoff_us, process.refresh_topics)
             else:
                 process.carry_out(operation)
             is_done = True
         before, self._state = self._state, process.group_member.state
         if self._state is not before:
             self._state_changed(before)
-        return is_done or self._state is not before
-
-    def _refresh_topics(self) -> None:
-        """Ask for metadata after a pause, unless the client is to ask already."""
-        process = self._process
-        if process.clock.now_us >= self._refreshes_us:
-            backoff_us = process.client_clock.timer_us(process.config.retry_backoff_ms)
-            self._refreshes_us = process.clock.now_us + backoff_us
-            process.clock.after(backoff_us, process.refresh_topics)
+        return is_done
 
     def run_at(self, shown_ms: int) -> None:
         """Run next when the machine's clock shows ``shown_ms``."""
