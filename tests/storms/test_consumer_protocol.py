@@ -93,6 +93,20 @@ def test_the_time_until_a_crashed_members_session_ends_is_put_down_to_the_sessio
     assert found.us[Reason.BROKER_SESSION] == 2 * (removed_us - 60_000_000)
 
 
+@pytest.mark.parametrize("protocol", ["consumer", "share"])
+def test_a_process_that_stands_still_refreshes_no_metadata(protocol: str) -> None:
+    """The refresh would be due while it stands, and would send a heartbeat: a session of 45 s would outlive
+    a minute."""
+    steps = [
+        {"at_ms": 58_000, "do": "add-partitions", "topic": "topic-0", "partitions": 8},
+        {"at_ms": 60_000, "do": "pause", "for_ms": 60_000, "members": [0, 1, 2, 3, 4]},
+    ]
+    world = {"members": 6, "partitions": 6, "metadata.max.age.ms": 40_000, "group.protocol": protocol}
+    result = storm(scenario([START, *steps], **world))
+    removed = result.events("member_removed", cause="session-expired")
+    assert sorted(event.member for _, event in removed) == [f"member-{number}" for number in range(5)]
+
+
 # -- migration ---------------------------------------------------------------------------------------
 
 

@@ -181,7 +181,7 @@ class NetworkThread:
 
     def runs_again(self) -> None:
         """The process stood still, or nothing came through, or topics have changed."""
-        if self._process.alive and self._process.started:
+        if self._process.alive and self._process.started and not self.stands_still(self.runs_again):
             self.wake()
             self.turn()
 

@@ -280,6 +280,8 @@ class ConsumerGroupProcess(VirtualProcess[ConsumerGroupView]):
         self._refresh_metadata()
 
     def _topics_refreshed(self) -> None:
+        if self.network_thread.stands_still(self._metadata_refreshed):
+            return
         self.network_thread.wake()
         if self.config.topic_pattern is not None:
             self._subscribe()
