@@ -24,6 +24,8 @@ _SEEN = "metadata-changed"
 
 
 class Reason(StrEnum):
+    """The reasons why a partition has no owner; `groupstorm.figures.reasons` has their words."""
+
     START = "start"
     SESSION = "session"
     BROKER_SESSION = "broker's session"
@@ -46,6 +48,8 @@ class Reason(StrEnum):
 
 
 class Phase(NamedTuple):
+    """A time in which the group was in one state, and the reason that holds for most free partitions."""
+
     from_us: int
     to_us: int
     state: str
